@@ -1,0 +1,42 @@
+# Two commands: `make demo` and `make test`. Each makes its own environment in .venv first.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+
+# The package itself knows only CONFED_DATA; a checkout that lies beside the shared data uses it.
+ifeq ($(origin CONFED_DATA),undefined)
+ifneq ($(wildcard ../shared/data),)
+export CONFED_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: demo test lint format bench env clean
+
+demo: $(VENV)/.ready  ## train on MovieLens-100K and print the results
+	$(BIN)/confed compare pfedrec fedmf popularity --dataset ml-100k --rounds 30
+
+test: $(VENV)/.ready  ## the whole suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready  ## formatting, lint and types; changes nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready  ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready  ## speed and memory against the one-client-after-another oracle
+	$(BIN)/python -m benchmarks
+
+env: $(VENV)/.ready  ## only the environment
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

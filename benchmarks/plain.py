@@ -1,0 +1,135 @@
+"""The oracle: federated recommendation as it is usually written.
+
+A module, an optimiser and a loop over batches per client, one client after another, whole item tables copied for each.
+Nothing here is clever, on purpose: fed with the same rows it must give the same parameters as the cohort code
+(tests/clients/test_oracle.py), and it is what speed is compared with, so that the comparison cannot be rigged.
+It shares with the package only what defines the task: the sampled rows, their order and the initial values.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from confed.clients.sampling import LocalRows
+from confed.evaluation.evaluator import Evaluator, Scorecard
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
+
+
+class PlainLinear(nn.Module):
+    """PFedRec's client."""
+
+    def __init__(self, items: int, dim: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(items, dim)
+        self.affine = nn.Linear(dim, 1)
+
+    def forward(self, item: Tensor) -> Tensor:
+        logit: Tensor = self.affine(self.embedding(item))[:, 0]
+        return logit
+
+
+class PlainDot(nn.Module):
+    """FedMF's client."""
+
+    def __init__(self, items: int, dim: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(items, dim)
+        self.user = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, item: Tensor) -> Tensor:
+        logit: Tensor = self.embedding(item) @ self.user
+        return logit
+
+
+class PlainNeuMF(nn.Module):
+    """FedNCF's client."""
+
+    def __init__(self, items: int, dim: int, tower: Iterable[int]) -> None:
+        super().__init__()
+        self.gmf_items = nn.Embedding(items, dim)
+        self.mlp_items = nn.Embedding(items, dim)
+        self.gmf_user = nn.Parameter(torch.zeros(dim))
+        self.mlp_user = nn.Parameter(torch.zeros(dim))
+        widths = [2 * dim, *tower]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.output = nn.Linear(dim + widths[-1], 1)
+
+    def forward(self, item: Tensor) -> Tensor:
+        gmf = self.gmf_user * self.gmf_items(item)
+        hidden = torch.cat([self.mlp_user.expand(len(item), -1), self.mlp_items(item)], dim=1)
+        for layer in self.layers:
+            hidden = torch.relu(layer(hidden))
+        logit: Tensor = self.output(torch.cat([gmf, hidden], dim=1))[:, 0]
+        return logit
+
+
+@dataclass(frozen=True)
+class PlainStep:
+    """One optimiser: the names of the parameters it steps (by prefix), its kind and learning rate."""
+
+    rates: dict[str, float]
+    kind: str = "sgd"
+
+    def optimiser(self, model: nn.Module) -> torch.optim.Optimizer:
+        groups = [
+            {"params": [p for n, p in model.named_parameters() if n.startswith(prefix)], "lr": rate}
+            for prefix, rate in self.rates.items()
+        ]
+        return torch.optim.Adam(groups) if self.kind == "adam" else torch.optim.SGD(groups)
+
+
+@dataclass(frozen=True)
+class PlainFederation:
+    """One round of a federation: `shared` names (by prefix) are averaged, the others stay with their client."""
+
+    model: nn.Module
+    steps: tuple[PlainStep, ...]
+    epochs: int
+    batch_size: int
+
+    def train_client(self, state: dict[str, Tensor], items: Tensor, labels: Tensor, orders: list[Tensor]) -> nn.Module:
+        """A client's local training on its rows; `orders` holds the shuffled row numbers of every epoch."""
+        model = copy.deepcopy(self.model)
+        model.load_state_dict(state)
+        optimisers = [step.optimiser(model) for step in self.steps]
+        loss_function = nn.BCEWithLogitsLoss()
+        for order in orders:
+            for start in range(0, len(order), self.batch_size):
+                rows = order[start : start + self.batch_size]
+                for optimiser in optimisers:
+                    model.zero_grad()
+                    loss = loss_function(model(items[rows]), labels[rows])
+                    loss.backward()
+                    optimiser.step()
+        return model
+
+
+def client_rows(rows: LocalRows, position: int) -> tuple[Tensor, Tensor]:
+    """Item ids and labels of one client of a chunk, without padding."""
+    length = int(rows.lengths[position])
+    return rows.touched[position][rows.local[position, :length]], rows.labels[position, :length]
+
+
+def epoch_orders(rows: LocalRows, position: int, epochs: int, stream: Stream) -> list[Tensor]:
+    """The order of one client's rows in every epoch, as the engine draws it."""
+    client, length = rows.clients[position : position + 1], rows.lengths[position : position + 1]
+    return [torch.from_numpy(stream.shuffled(client, length, base=epoch << 24)[0]) for epoch in range(epochs)]
+
+
+@torch.no_grad()
+def evaluate(models: dict[int, nn.Module], evaluator: Evaluator) -> Scorecard:
+    """Score every client with its own model, one after another."""
+    card = evaluator.scorecard()
+    items = torch.arange(evaluator.items)
+    for client, model in models.items():
+        card.add(torch.tensor([client]), model(items)[None])
+    return card

@@ -1,0 +1,73 @@
+"""What a client holds, and how it scores an item."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from confed.random import fingerprint
+
+Role = Literal["item", "user", "head", "net"]
+Scope = Literal["private", "shared"]
+Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
+
+
+def normal(deviation: float) -> Initialiser:
+    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        return deviation * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    return draw
+
+
+def uniform(bound: float) -> Initialiser:
+    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        return bound * (2.0 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1.0)
+
+    return draw
+
+
+def zeros(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.zeros(shape, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class ParamSpec:
+    """One parameter of one client. `scope` decides whether it is uploaded; role `item` means one row per item."""
+
+    name: str
+    shape: tuple[int, ...]
+    role: Role
+    scope: Scope
+    init: Initialiser
+
+    def initial(self, seed: int, dtype: torch.dtype) -> Tensor:
+        """The common start: every client begins with the same value, as in the PFedRec line of work."""
+        generator = torch.Generator().manual_seed(fingerprint(seed, "init", self.name) >> 1)
+        return self.init(self.shape, generator).to(dtype)
+
+
+class Backbone(ABC):
+    """Parameters and a score. `params` and `rows` have the client axis first, of size 1 where all clients share."""
+
+    params: tuple[ParamSpec, ...]
+    hidden: int = 1
+    """Largest number of intermediate values per scored pair; bounds how many pairs are scored at once."""
+
+    @abstractmethod
+    def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
+        """(clients, n) logits, from the non-item parameters and, per item table, n gathered rows (clients, n, d)."""
+
+    def named(self, *, role: Role | None = None, scope: Scope | None = None) -> tuple[ParamSpec, ...]:
+        return tuple(p for p in self.params if role in (None, p.role) and scope in (None, p.scope))
+
+
+def inner(rows: Tensor, vector: Tensor) -> Tensor:
+    """(clients, n): each client's `vector` (clients, d) times its `rows`; one matrix product where rows are shared."""
+    if rows.shape[0] == 1:
+        return vector @ rows[0].T
+    return torch.bmm(rows, vector[:, :, None])[:, :, 0]

@@ -1,0 +1,22 @@
+"""Matrix factorisation on a device: a private user vector times shared item rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from confed.clients.backbones.base import Backbone, ParamSpec, inner, normal
+
+
+class Dot(Backbone):
+    """s_i = p_u · V[i]."""
+
+    def __init__(self, items: int, width: int, deviation: float) -> None:
+        self.params = (
+            ParamSpec("user", (width,), "user", "private", normal(deviation)),
+            ParamSpec("items", (items, width), "item", "shared", normal(deviation)),
+        )
+
+    def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
+        return inner(rows["items"], params["user"])

@@ -1,0 +1,86 @@
+"""SGD and Adam for a cohort: one state per client, and clients that have run out of batches stand still.
+
+torch's optimisers step whole tensors; here a step covers the first k clients of the cohort (those that still have
+rows), and item tables receive the gradient of the rows that were looked up, not of the table. Semantics are those of
+`torch.optim.SGD` without momentum and `torch.optim.Adam` on a dense table: an Adam row keeps moving after it was
+touched once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Rate = float | Tensor
+"""A learning rate for all clients, or one for each (clients,)."""
+
+
+class Optimiser(ABC):
+    """Lives for one round of one cohort."""
+
+    @abstractmethod
+    def step(self, name: str, param: Tensor, gradient: Tensor, rate: Rate) -> None:
+        """Step the first k clients of `param`, given their `gradient` (k, …), in place."""
+
+    @abstractmethod
+    def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
+        """Step `table` (clients, touched, d), given the gradient (k, n, d) of its rows `index` (k, n), in place."""
+
+
+class SGD(Optimiser):
+    """x ← x − rate · gradient."""
+
+    def step(self, name: str, param: Tensor, gradient: Tensor, rate: Rate) -> None:
+        param[: len(gradient)] -= _per_client(rate, gradient) * gradient
+
+    def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
+        if isinstance(rate, Tensor):
+            gradient, rate = _per_client(rate, gradient) * gradient, 1.0
+        flat_table, flat_index = flatten_rows(table, index)
+        flat_table.index_add_(0, flat_index, gradient.reshape(-1, table.shape[-1]), alpha=-rate)
+
+
+class Adam(Optimiser):
+    """Kingma and Ba, with the usual constants; the step counter is each client's own."""
+
+    def __init__(self, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8) -> None:
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self._state: dict[str, tuple[Tensor, Tensor, Tensor]] = {}
+
+    def step(self, name: str, param: Tensor, gradient: Tensor, rate: Rate) -> None:
+        if name not in self._state:
+            counter = torch.zeros(len(param), dtype=torch.float64)
+            self._state[name] = (torch.zeros_like(param), torch.zeros_like(param), counter)
+        first, second, steps = (state[: len(gradient)] for state in self._state[name])
+        steps += 1
+        first.lerp_(gradient, 1 - self.beta1)
+        second.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        scale = _per_client(rate / (1 - self.beta1**steps), gradient)
+        correction = _per_client((1 - self.beta2**steps).sqrt(), gradient)
+        param[: len(gradient)] -= scale * first / (second.sqrt() / correction + self.epsilon)
+
+    def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
+        dense = torch.zeros_like(table[: len(gradient)])
+        flat_dense, flat_index = flatten_rows(dense, index)
+        flat_dense.index_add_(0, flat_index, gradient.reshape(-1, table.shape[-1]))
+        self.step(name, table, dense, rate)
+
+
+OPTIMISERS: dict[str, Callable[[], Optimiser]] = {"sgd": SGD, "adam": Adam}
+
+
+def flatten_rows(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """View (clients, rows, d) as (clients·rows, d), and (k, n) row numbers as numbers into it."""
+    clients, rows, width = table.shape
+    offset = torch.arange(len(index)) * rows
+    return table.view(clients * rows, width), (index + offset[:, None]).reshape(-1)
+
+
+def _per_client(rate: Rate, like: Tensor) -> Rate:
+    """Shape a rate per client so that it multiplies `like` (k, …)."""
+    if not isinstance(rate, Tensor):
+        return rate
+    return rate[: len(like)].to(like.dtype).view(-1, *[1] * (like.dim() - 1))

@@ -1,0 +1,27 @@
+"""Which parameters are stepped in which order: the local procedure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confed.clients.objectives import Term
+
+
+@dataclass(frozen=True)
+class Step:
+    """One gradient step on the parameters named in `rates`, all others held fixed."""
+
+    rates: Mapping[str, float]
+    terms: tuple[Term, ...]
+    optimiser: str = "sgd"
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """Per batch the `steps` in order, each with a forward pass of its own; optimisers start anew every round."""
+
+    steps: tuple[Step, ...]
+    epochs: int
+    batch_size: int
+    negatives: int

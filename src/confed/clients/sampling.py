@@ -1,0 +1,114 @@
+"""A client's rows of one round: its positives, q negatives for each, and the order in which batches take them.
+
+Negatives are drawn once per round and reused by all its local epochs; rows are reshuffled every epoch (methods.md 1).
+Everything is vectorised over the clients of a chunk and keyed by client, so that chunks do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from confed.data.split import TrainingData
+from confed.errors import ConfedError
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
+
+_EPOCH_SLOTS = 1 << 24
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """The rows of a chunk of clients, longest first.
+
+    A client touches only the items of its rows, so its tables shrink to these: `touched` (clients, t) lists the item
+    of every table row, padded with the number of items; `local` (clients, rows) says which table row a row looks up.
+    """
+
+    clients: Ints
+    lengths: Ints
+    local: Tensor
+    labels: Tensor
+    touched: Tensor
+
+    def batches(self, size: int, epoch: int, stream: Stream) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """(table rows, labels, weights), each (k, ≤ size): the first k clients are those that still have rows."""
+        order = torch.from_numpy(stream.shuffled(self.clients, self.lengths, base=epoch * _EPOCH_SLOTS))
+        lengths = torch.from_numpy(self.lengths)
+        for start in range(0, order.shape[1], size):
+            active = int((self.lengths > start).sum())
+            slots = order[:active, start : start + size]
+            valid = (torch.arange(slots.shape[1]) + start) < lengths[:active, None]
+            counts = valid.sum(dim=1, keepdim=True)
+            weights = valid.to(self.labels.dtype) / counts
+            yield self.local[:active].gather(1, slots), self.labels[:active].gather(1, slots), weights
+
+
+def check_negative_pool(data: TrainingData, negatives: int, user_ids: list[str]) -> None:
+    """Every user must leave `negatives` items to draw from."""
+    pool = data.items - data.excluded.lengths
+    if (pool < negatives).any():
+        user = int(np.argmin(pool))
+        raise ConfedError(
+            f"user {user_ids[user]!r} leaves {pool[user]} of {data.items} items to draw {negatives} training "
+            f"negatives from: lower `train_negatives`, or drop users who have nearly every item"
+        )
+
+
+def draw_negatives(data: TrainingData, clients: Ints, count: int, stream: Stream) -> Ints:
+    """(positives, count): negatives of every positive of `clients`, one client after another; distinct in each row."""
+    lengths = data.positives.lengths[clients]
+    row = np.repeat(np.arange(len(clients)), lengths)
+    slot = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    excluded = data.excluded.take(clients)
+    pool = data.items - excluded.lengths
+    ranks = stream.distinct(clients[row], slot, pool[row], count)
+    return excluded.outside(np.repeat(row, count), ranks.reshape(-1), data.items).reshape(-1, count)
+
+
+def draw_rows(data: TrainingData, clients: Ints, negatives: int, stream: Stream, dtype: torch.dtype) -> LocalRows:
+    """Positives and negatives of `clients` (reordered: longest first), on compact tables."""
+    clients = clients[np.argsort(-data.positives.lengths[clients], kind="stable")]
+    positives = data.positives.take(clients)
+    lengths = positives.lengths
+    rows = np.full((len(clients), int(lengths.max(initial=0)), 1 + negatives), data.items, dtype=np.int64)
+    present = np.arange(rows.shape[1]) < lengths[:, None]
+    rows[present, 0] = positives.values
+    rows[present, 1:] = draw_negatives(data, clients, negatives, stream)
+    labels = torch.zeros(rows.shape, dtype=dtype)
+    labels[:, :, 0] = 1.0
+    local, touched = compact(rows.reshape(len(clients), -1), data.items)
+    return LocalRows(
+        clients=clients,
+        lengths=lengths * (1 + negatives),
+        local=torch.from_numpy(local),
+        labels=labels.view(len(clients), -1),
+        touched=torch.from_numpy(touched),
+    )
+
+
+def compact(items: Ints, universe: int) -> tuple[Ints, Ints]:
+    """Number the distinct items of each row of `items` (clients, n), in which the value `universe` is padding.
+
+    Returns `local` (clients, n), the number of each item, and `touched` (clients, t), the item of each number. Every
+    item is represented by the last slot that holds it: one scatter finds it, with no sorting and no table to clear.
+    """
+    clients, width = items.shape
+    slots = np.arange(width)
+    row = np.arange(clients)[:, None]
+    representative = np.empty((clients, universe + 1), dtype=np.int64)
+    representative[row, items] = slots
+    chosen = representative[row, items]
+    is_chosen = (chosen == slots) & (items != universe)
+    number = np.cumsum(is_chosen, axis=1) - 1
+    local = np.where(items == universe, 0, np.take_along_axis(number, chosen, axis=1))
+    touched = np.full((clients, int(is_chosen.sum(axis=1).max(initial=0))), universe, dtype=np.int64)
+    at = np.nonzero(is_chosen)
+    touched[at[0], number[at]] = items[at]
+    return local, touched

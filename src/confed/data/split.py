@@ -1,0 +1,128 @@
+"""Leave-one-out: each user's latest interaction is the test item, the one before it the validation item.
+
+The rules (methods.md 3.1, 3.7, 3.8) depend on the protocol: what counts as latest where time stamps tie or are
+missing, whether repeated pairs are kept, and from which items training negatives may be drawn. The result keeps
+training and held-out items apart: clients are built from `TrainingData` alone, the evaluator gets the `Split`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confed.data.interactions import Interactions
+from confed.errors import ConfedError
+from confed.evaluation.protocol import Protocol
+from confed.ragged import Ragged
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
+
+_FEWEST = 3  # one item each to train on, to choose the round with, and to test
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """All that clients may know: their training items, and which items they may not draw as negatives."""
+
+    items: int
+    positives: Ragged
+    excluded: Ragged
+    """Per user, sorted and distinct. Under `strict` these are the training items; `paper` adds the held-out ones."""
+
+    @property
+    def users(self) -> int:
+        return len(self.positives)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A dataset cut for one protocol and seed."""
+
+    training: TrainingData
+    validation: Ints
+    """(users,) the held-out validation item of each user."""
+    test: Ints
+    seen: Ragged
+    """Per user, sorted and distinct: the items of all its splits. For the evaluator only."""
+    user_ids: list[str]
+    item_ids: list[str]
+
+    @property
+    def users(self) -> int:
+        return self.training.users
+
+    @property
+    def items(self) -> int:
+        return self.training.items
+
+
+def split(data: Interactions, protocol: Protocol, seed: int) -> Split:
+    """Cut `data` for `protocol`; only seeded ties and random hold-outs depend on `seed`."""
+    users, items = data.user_index, data.item_index
+    oldest_first = np.lexsort((_recency(data, protocol, seed), users))
+    if protocol.dedupe:
+        oldest_first = oldest_first[_last_of_each_pair(users[oldest_first], items[oldest_first])]
+    history = Ragged.group(users[oldest_first], items[oldest_first], data.n_users)
+    _require_enough(history, data)
+    last = history.offsets[1:]
+    held_out = np.zeros(len(history.values), dtype=bool)
+    held_out[last - 1] = held_out[last - 2] = True
+    positives = Ragged.group(history.row_of[~held_out], history.values[~held_out], data.n_users)
+    seen = history.unique()
+    excluded = seen if protocol.neg_pool == "unseen" else positives.unique()
+    return Split(
+        training=TrainingData(data.n_items, positives, excluded),
+        validation=history.values[last - 2],
+        test=history.values[last - 1],
+        seen=seen,
+        user_ids=data.users,
+        item_ids=data.items,
+    )
+
+
+def _recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
+    """A number per row that is larger the later the interaction counts, distinct within a user."""
+    row = np.arange(len(data))
+    if data.time == "none":
+        return _invented_recency(data, protocol, seed)
+    time = data.frame["timestamp"].to_numpy()
+    if protocol.split_ties == "canonical":
+        tie = -row  # the published rule: of equal stamps, the row that stands first is the latest
+    else:
+        tie = Stream.of(seed, "split/ties").order(len(data))
+    place = np.empty(len(data), dtype=np.int64)
+    place[np.lexsort((tie, time))] = row
+    return place
+
+
+def _invented_recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
+    """Data without time: a random order, or the one that the published loader invents (D-2)."""
+    row = np.arange(len(data))
+    if protocol.pseudo_time == "random":
+        return Stream.of(seed, "split/hold-out").order(len(data))
+    if data.pseudo_time == "file-order":
+        return row
+    _, first_row, item = np.unique(data.item_index, return_index=True, return_inverse=True)
+    place = np.empty(len(data), dtype=np.int64)
+    place[np.lexsort((row, first_row[item]))] = row
+    return place
+
+
+def _last_of_each_pair(users: Ints, items: Ints) -> Ints:
+    """Positions, ascending, of the latest row of every (user, item); rows come oldest first."""
+    pair = users * (items.max(initial=0) + 1) + items
+    _, from_the_end = np.unique(pair[::-1], return_index=True)
+    return np.sort(len(pair) - 1 - from_the_end)
+
+
+def _require_enough(history: Ragged, data: Interactions) -> None:
+    short = np.flatnonzero(history.lengths < _FEWEST)
+    if len(short):
+        user = int(short[0])
+        raise ConfedError(
+            f"{data.name}: user {data.users[user]!r} has {history.lengths[user]} item(s), leave-one-out needs {_FEWEST} "
+            f"({len(short)} of {data.n_users} users have too few): drop such users with --min-interactions {_FEWEST}"
+        )

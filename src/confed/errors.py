@@ -1,0 +1,22 @@
+"""Mistakes a user can mend: wrong names, broken files, impossible settings.
+
+The command line prints the message without a traceback and exits with code 2. Everything else is a bug
+of ours and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ConfedError(Exception):
+    """What is wrong, where (file, line, option), and what to do about it."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:
+    """The error for a name that does not exist, with the nearest names that do."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return ConfedError(f"unknown {kind} {name!r}: {hint}")

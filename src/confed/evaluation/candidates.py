@@ -1,0 +1,42 @@
+"""The items against which a held-out item is ranked when ranking all of them is not asked for (methods.md 3.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confed.data.split import Split
+from confed.errors import ConfedError
+from confed.evaluation.protocol import Protocol
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
+
+
+def draw_candidates(cut: Split, protocol: Protocol, seed: int) -> tuple[Ints, Ints]:
+    """(users, negatives) for validation and for test, from the items a user never touched."""
+    count = protocol.negatives
+    if protocol.shared_candidates:
+        both = _draw(cut, Stream.of(seed, "candidates/validation"), count)
+        return both, both
+    if protocol.candidates == "halves":
+        drawn = _draw(cut, Stream.of(seed, "candidates"), 2 * count)
+        return drawn[:, :count], drawn[:, count:]
+    return (
+        _draw(cut, Stream.of(seed, "candidates/validation"), count),
+        _draw(cut, Stream.of(seed, "candidates/test"), count),
+    )
+
+
+def _draw(cut: Split, stream: Stream, count: int) -> Ints:
+    pool = cut.items - cut.seen.lengths
+    if (pool < count).any():
+        user = int(np.argmin(pool))
+        raise ConfedError(
+            f"user {cut.user_ids[user]!r} never touched {pool[user]} of {cut.items} items, but {count} sampled "
+            f"candidates are asked for: lower `negatives` (--set negatives={max(int(pool[user]) // 2, 1)})"
+        )
+    users = np.arange(cut.users)
+    ranks = stream.distinct(users, np.zeros_like(users), pool, count)
+    row = np.repeat(users, count)
+    return cut.seen.outside(row, ranks.reshape(-1), cut.items).reshape(cut.users, count)

@@ -1,0 +1,104 @@
+"""How a number is obtained: two named protocols, and every switch by which they differ.
+
+`paper` does what the published code of the PFedRec line does, so that figures can be compared with published ones.
+It leaks: training negatives avoid the held-out items, and a model that learns nothing scores 94 (docs, "Why two
+protocols"). `strict`, the default, is what our own claims rest on. Each switch can be set alone, so that the effect
+of each can be measured.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from confed.errors import ConfedError, unknown_name
+
+View = Literal["local", "global"]
+
+
+class Protocol(BaseModel):
+    """The switches. Values left unset are those of `strict`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "strict"
+    neg_pool: Literal["unseen", "untrained"] = "untrained"
+    """Training negatives of a user come from the items of none of its splits, or from all outside training."""
+    dedupe: bool = True
+    """Keep only the latest of a user's repeated interactions with one item."""
+    split_ties: Literal["canonical", "seeded"] = "seeded"
+    """Which of several interactions at the same instant is the latest: the first row, or a seeded draw."""
+    pseudo_time: Literal["published", "random"] = "random"
+    """For data without time: the order the published loaders invent, or a seeded random hold-out."""
+    candidates: Literal["halves", "independent"] = "independent"
+    """Sampled candidates: one draw cut in two for validation and test, or a stream of its own for each."""
+    negatives: int = Field(default=99, ge=1)
+    """Sampled candidates per user beside the held-out item."""
+    shared_candidates: bool = False
+    """Use the validation candidates for the test as well (FedRAP's code does)."""
+    score_space: Literal["probability", "logit"] = "logit"
+    """Rank float32 probabilities, which saturate and tie at 1, or logits."""
+    rank_ties: Literal["lost", "expected"] = "expected"
+    """A tie is lost by the held-out item, or counts as the expectation under random order."""
+    select_metric: str = "ndcg@10"
+    """The metric that chooses the round that is reported."""
+    select_on: Literal["validation", "test"] = "validation"
+    """Only reproductions of code that chooses its round on the test set say `test`."""
+    select_ties: Literal["latest", "earliest"] = "earliest"
+    view: View | None = None
+    """Which parameters are scored; by default the method's own view."""
+    cutoffs: tuple[int, ...] = (5, 10, 20)
+    """The K at which metrics are reported."""
+
+    @field_validator("select_metric")
+    @classmethod
+    def _known_metric(cls, metric: str) -> str:
+        if not re.fullmatch(r"(hr|ndcg|mrr|recall|precision)@[1-9]\d*", metric):
+            raise ValueError(f"{metric!r} is not one of hr, ndcg, mrr, recall, precision with @K, such as ndcg@10")
+        return metric
+
+    @field_validator("cutoffs", mode="before")
+    @classmethod
+    def _one_or_many(cls, cutoffs: object) -> object:
+        if isinstance(cutoffs, str):
+            cutoffs = cutoffs.split(",")
+        return cutoffs if isinstance(cutoffs, list | tuple) else (cutoffs,)
+
+    @property
+    def all_cutoffs(self) -> tuple[int, ...]:
+        """The reported cut-offs, K = 10 (every summary has it) and the one that selects the round."""
+        return tuple(sorted({*self.cutoffs, 10, int(self.select_metric.split("@")[1])}))
+
+    def check_cutoffs(self, items: int) -> None:
+        """K beyond the list that is ranked would count every user as a hit."""
+        largest = max(self.all_cutoffs)
+        for what, size in (("sampled candidates", self.negatives + 1), ("items", items)):
+            if largest > size:
+                raise ConfedError(
+                    f"K = {largest} is larger than the {size} {what} that are ranked: "
+                    f"lower `cutoffs` or `select_metric`, or raise `negatives` (now {self.negatives})"
+                )
+
+
+STRICT = Protocol()
+PAPER = Protocol(
+    name="paper",
+    neg_pool="unseen",
+    dedupe=False,
+    split_ties="canonical",
+    pseudo_time="published",
+    candidates="halves",
+    score_space="probability",
+    rank_ties="lost",
+    select_metric="hr@10",
+    select_ties="latest",
+)
+PROTOCOLS = {"strict": STRICT, "paper": PAPER}
+
+
+def protocol_named(name: str) -> Protocol:
+    if name not in PROTOCOLS:
+        raise unknown_name("protocol", name, PROTOCOLS)
+    return PROTOCOLS[name]

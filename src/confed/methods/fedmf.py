@@ -1,0 +1,51 @@
+"""FedMF: federated matrix factorisation (Chai et al. 2020), in the implicit-feedback form the seeds compare with.
+
+A client keeps its user vector and steps it together with its copy of the item table on the batch-mean cross-entropy;
+the server adds up what the clients changed (methods.md 6.2, D-8).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from confed.clients.backbones import Dot
+from confed.clients.procedures import Procedure, Step
+from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.server.selection import Selection
+from confed.server.strategies import Average
+from confed.server.uploads import Over
+
+_OVER: dict[str, Over] = {"sum": "sum", "mean": "participants", "count": "holders"}
+
+
+class FedMFConfig(FederatedConfig):
+    aggregation: Literal["sum", "mean", "count"] = "sum"
+    """Sum of all changes; their mean over participants, with the item step scaled up; or over a row's holders."""
+    item_rate_factor: float = Field(default=80.0, gt=0)
+    """η of aggregation `mean`: the items are stepped with learning_rate · items · η."""
+    init_deviation: float = Field(default=0.1, gt=0)
+    """Standard deviation of the initial vectors."""
+
+    def item_rate(self, items: int) -> float:
+        scale = items * self.item_rate_factor if self.aggregation == "mean" else 1.0
+        return self.learning_rate * scale
+
+
+class FedMF(FederatedMethod):
+    name = "fedmf"
+    title = "FedMF: federated matrix factorisation"
+    citation = "Chai et al., Secure Federated Matrix Factorization, IEEE Intelligent Systems 2020"
+    config_class = FedMFConfig
+    rounds = 300
+
+    def pieces(self, config: FedMFConfig, items: int) -> Pieces:
+        step = Step({"user": config.learning_rate, "items": config.item_rate(items)}, (config.loss,))
+        return Pieces(
+            backbone=Dot(items, config.dim, config.init_deviation),
+            procedure=Procedure((step,), config.local_epochs, config.batch_size, config.train_negatives),
+            strategy=Average({"items": _OVER[config.aggregation]}),
+            selection=Selection(config.fraction),
+            view="global",
+        )

@@ -1,0 +1,39 @@
+"""Every method by name."""
+
+from __future__ import annotations
+
+from confed.central.ease import EASE
+from confed.central.ials import IALS
+from confed.central.lightgcn import LightGCN
+from confed.central.mf import MF
+from confed.central.neumf import NeuMF
+from confed.central.popularity import Popularity
+from confed.errors import unknown_name
+from confed.methods.base import Method
+from confed.methods.controls import LocalOnly, ScalarControl
+from confed.methods.fedmf import FedMF
+from confed.methods.fedncf import FedNCF
+from confed.methods.pfedrec import PFedRec
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        PFedRec(),
+        FedMF(),
+        FedNCF(),
+        Popularity(),
+        MF(),
+        NeuMF(),
+        LightGCN(),
+        EASE(),
+        IALS(),
+        ScalarControl(),
+        LocalOnly(),
+    )
+}
+
+
+def method_named(name: str) -> Method:
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    return METHODS[name]

@@ -1,0 +1,102 @@
+"""Randomness as a function of (seed, purpose, round, client, slot).
+
+Every draw is a hash of what it is for, never of what was drawn before it. The same client therefore gets the
+same negatives whatever the chunk size, the order of clients, the thread or the machine, and a resumed run
+continues exactly where the broken one stopped. The hash is the SplitMix64 finaliser, vectorised over numpy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+UInts = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_SLOT_BITS = 24
+_NO_SLOT = np.uint64(2**64 - 1)
+
+
+def _mix(x: UInts) -> UInts:
+    """SplitMix64's finaliser: a bijection on 64 bits in which every input bit moves every output bit."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def fingerprint(*parts: object) -> int:
+    """A 64-bit number for any printable parts; the root of every stream."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All draws of one purpose in one round. `client` and `slot` are arrays that broadcast."""
+
+    key: int
+
+    @classmethod
+    def of(cls, seed: int, purpose: str, round_: int = 0) -> Stream:
+        return cls(fingerprint(seed, purpose, round_))
+
+    def bits(self, client: ArrayLike, slot: ArrayLike = 0) -> UInts:
+        """64 random bits for each (client, slot)."""
+        clients = np.atleast_1d(np.asarray(client)).astype(np.uint64)
+        slots = np.atleast_1d(np.asarray(slot)).astype(np.uint64)
+        per_client = _mix((clients + np.uint64(1)) * _GOLDEN ^ np.uint64(self.key))
+        return _mix(per_client + (slots + np.uint64(1)) * _GOLDEN)
+
+    def integers(self, client: ArrayLike, slot: ArrayLike, high: ArrayLike) -> Ints:
+        """Uniform in [0, high); `high` is below 2^32, so the bias of the multiplication is below high / 2^32."""
+        top = self.bits(client, slot) >> np.uint64(32)
+        return ((top * np.asarray(high).astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+
+    def uniform(self, client: ArrayLike, slot: ArrayLike = 0) -> Floats:
+        """Uniform in [0, 1) with 53 bits."""
+        scaled: Floats = (self.bits(client, slot) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return scaled
+
+    def normal(self, client: ArrayLike, slot: ArrayLike = 0) -> Floats:
+        """Standard normal, by Box and Muller from two uniforms of neighbouring slots."""
+        slots = np.asarray(slot).astype(np.uint64) * np.uint64(2)
+        radius = np.sqrt(-2.0 * np.log1p(-self.uniform(client, slots)))
+        normal: Floats = radius * np.cos(2.0 * np.pi * self.uniform(client, slots + np.uint64(1)))
+        return normal
+
+    def distinct(self, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
+        """(n, count) numbers in [0, size), uniform without replacement and in random order.
+
+        Draw j picks one of the size − j numbers that are left; `skip` finds which number that is. The slots
+        slot·count … slot·count + count − 1 are used.
+        """
+        picks = np.empty((len(client), count), dtype=np.int64)
+        for j in range(count):
+            rank = self.integers(client, slot * count + j, size - j)
+            taken = np.sort(picks[:, :j], axis=1) - np.arange(j)
+            picks[:, j] = rank + (taken <= rank[:, None]).sum(axis=1)
+        return picks
+
+    def shuffled(self, client: Ints, length: Ints, base: int = 0) -> Ints:
+        """(n, max length): row u is a random order of 0 … length[u] − 1, then the largest slots as padding.
+
+        Sorting the packed word (40 random bits, slot) gives the order itself, without an argsort, and cannot tie.
+        """
+        width = int(length.max(initial=0))
+        if width >= 1 << _SLOT_BITS:
+            raise ValueError(f"at most {(1 << _SLOT_BITS) - 1} slots can be shuffled, got {width}")
+        slots = np.arange(width, dtype=np.uint64)
+        bits = self.bits(client[:, None], slots[None, :] + np.uint64(base))
+        packed = (bits >> np.uint64(_SLOT_BITS) << np.uint64(_SLOT_BITS)) | slots
+        packed[slots[None, :] >= length[:, None].astype(np.uint64)] = _NO_SLOT
+        packed.sort(axis=1)
+        return np.minimum(packed & np.uint64((1 << _SLOT_BITS) - 1), max(width - 1, 0)).astype(np.int64)
+
+    def order(self, length: int) -> Ints:
+        """A random order of 0 … length − 1 in which an element's place depends on its own hash alone."""
+        return np.argsort(self.bits(np.arange(length)), kind="stable")

@@ -1,0 +1,88 @@
+"""The only two things that cross the line between a client and the server.
+
+A `Download` is a few tables and who gets which; an `Upload` is what a chunk of clients sends back. Both are named
+tensors that know their size in bytes; an item table counts whole, although it is stored as the rows that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Download:
+    """`tables[name]` holds g versions of a shared tensor; client u receives version `table_of[u]`."""
+
+    tables: Mapping[str, Tensor]
+    table_of: Tensor
+    side: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def bytes_per_client(self) -> int:
+        tables = sum(t[0].numel() * t.element_size() for t in self.tables.values())
+        return tables + sum(t.numel() * t.element_size() for t in self.side.values())
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
+
+    `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `rows` holds
+    their new values, `base` (g, items, d) and `base_of` (clients,) what the table was before.
+    """
+
+    base: Tensor
+    base_of: Tensor
+    index: Tensor
+    rows: Tensor
+
+    @property
+    def items(self) -> int:
+        return self.base.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        """Dense: sending only the touched rows would tell the server which items a client has."""
+        return self.index.shape[0] * self.base[0].numel() * self.base.element_size()
+
+    def changes(self) -> Tensor:
+        """(clients, touched, d): how far each touched row moved; zero on padding."""
+        return self.rows - gather_rows(self.base, self.base_of, self.index)
+
+    def dense(self) -> Tensor:
+        """(clients, items, d), for tests and for strategies that look at individuals."""
+        clients, _, width = self.rows.shape
+        table = with_padding_row(self.base[self.base_of])
+        table.scatter_(1, self.index[:, :, None].expand(clients, -1, width), self.rows)
+        return table[:, : self.items]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What a chunk of clients sends: the declared names and nothing else, client axis first."""
+
+    clients: Tensor
+    tensors: Mapping[str, Tensor | TableRows]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(
+            t.nbytes if isinstance(t, TableRows) else t.numel() * t.element_size() for t in self.tensors.values()
+        )
+
+
+def with_padding_row(table: Tensor) -> Tensor:
+    """(…, items, d) → (…, items + 1, d): the last row is where padding indices point."""
+    return torch.cat([table, table.new_zeros(*table.shape[:-2], 1, table.shape[-1])], dim=-2)
+
+
+def gather_rows(tables: Tensor, table_of: Tensor, index: Tensor) -> Tensor:
+    """Rows `index` (clients, n) of each client's version of `tables` (g, items, d); padding gives zeros."""
+    versions, items, width = tables.shape
+    padded = with_padding_row(tables).reshape(versions * (items + 1), width)
+    flat = (table_of[:, None] * (items + 1) + index).reshape(-1)
+    return padded.index_select(0, flat).view(*index.shape, width)

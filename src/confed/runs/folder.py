@@ -1,0 +1,166 @@
+"""The folder of a run: config.toml, metrics.jsonl, summary.json and checkpoint/.
+
+Whole files are written beside their place and renamed into it, so that a kill leaves the old one or the new one. The
+checkpoint is one safetensors file; its header carries the run's progress, so that tensors and progress cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from confed.errors import ConfedError
+from confed.runs.settings import Settings
+
+_STATE, _BEST = "state/", "best/"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands."""
+
+    round: int
+    best_round: int
+    best_value: float
+    evaluations_without_gain: int
+    seconds: float
+    upload_bytes: int
+    download_bytes: int
+
+
+START = Progress(0, 0, float("-inf"), 0, 0.0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    progress: Progress
+    state: dict[str, Tensor]
+    best: dict[str, Tensor]
+    """What serving needs of the best round so far."""
+
+
+class RunFolder:
+    """Reads and writes one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, settings: Settings, out: Path, *, exact: bool = False) -> RunFolder:
+        """A fresh folder below `out`, or `out` itself if `exact`, with its config written."""
+        path = out if exact else out / _name(settings)
+        if exact and path.exists() and any(path.iterdir()):
+            raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
+        path.mkdir(parents=True, exist_ok=exact)
+        folder = cls(path)
+        write_text(folder.config_path, settings.to_toml())
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        folder = cls(path)
+        if not folder.config_path.is_file():
+            raise ConfedError(f"{path}: not a run folder (it has no config.toml); `confed run` makes one")
+        return folder
+
+    @property
+    def config_path(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def data_path(self) -> Path:
+        """A copy of data that was handed over in memory, so that the run can be opened again."""
+        return self.path / "data.parquet"
+
+    @property
+    def _checkpoint_path(self) -> Path:
+        return self.path / "checkpoint" / "latest.safetensors"
+
+    @property
+    def _metrics_path(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def _summary_path(self) -> Path:
+        return self.path / "summary.json"
+
+    def settings(self) -> Settings:
+        return Settings.from_toml(self.config_path)
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        tensors = {_STATE + name: t.contiguous() for name, t in checkpoint.state.items()}
+        # A tensor may serve both as the state and as the best: safetensors refuses to write shared memory.
+        tensors |= {_BEST + name: t.clone() for name, t in checkpoint.best.items()}
+        self._checkpoint_path.parent.mkdir(exist_ok=True)
+        beside = self._checkpoint_path.with_suffix(".part")
+        save_file(tensors, beside, metadata={"progress": json.dumps(asdict(checkpoint.progress))})
+        os.replace(beside, self._checkpoint_path)
+
+    def load_checkpoint(self) -> Checkpoint | None:
+        """The last checkpoint, or None if the run was broken before its first."""
+        if not self._checkpoint_path.exists():
+            return None
+        try:
+            with safe_open(self._checkpoint_path, framework="pt") as file:
+                progress = Progress(**json.loads(file.metadata()["progress"]))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
+        return Checkpoint(progress, _part(tensors, _STATE), _part(tensors, _BEST))
+
+    def truncate_metrics(self, rounds: int) -> list[dict[str, Any]]:
+        """Drop the lines after round `rounds`, which the checkpoint does not cover, and a torn last line."""
+        kept = [line for line in self.metrics() if line["round"] <= rounds]
+        write_text(self._metrics_path, "".join(json.dumps(line) + "\n" for line in kept))
+        return kept
+
+    def append_metrics(self, line: Mapping[str, Any]) -> None:
+        with self._metrics_path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl; a last line torn by a kill is left out."""
+        if not self._metrics_path.exists():
+            return []
+        lines = []
+        for text in self._metrics_path.read_text("utf-8").splitlines():
+            try:
+                lines.append(json.loads(text))
+            except json.JSONDecodeError:
+                break
+        return lines
+
+    def save_summary(self, summary: Mapping[str, Any]) -> None:
+        write_text(self._summary_path, json.dumps(summary, indent=2) + "\n")
+
+    def summary(self) -> dict[str, Any]:
+        if not self._summary_path.exists():
+            raise ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
+        summary: dict[str, Any] = json.loads(self._summary_path.read_text("utf-8"))
+        return summary
+
+
+def _name(settings: Settings) -> str:
+    dataset = Path(settings.dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    return f"{settings.method}-{dataset}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+
+
+def write_text(path: Path, text: str) -> None:
+    """Beside, then rename."""
+    beside = path.with_name(path.name + ".part")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)

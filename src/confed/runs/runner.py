@@ -1,0 +1,206 @@
+"""Rounds, evaluation, the choice of the round, early stopping, checkpoints: one loop for every method."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from confed.central.base import CentralMethod
+from confed.clients.sampling import check_negative_pool
+from confed.data import Interactions, load_dataset
+from confed.data.split import Split, split
+from confed.engines.base import RoundReport, Trainer
+from confed.engines.local import LocalEngine
+from confed.errors import ConfedError
+from confed.evaluation.evaluator import Evaluator, Result
+from confed.evaluation.protocol import View
+from confed.methods.base import FederatedMethod
+from confed.methods.published import published
+from confed.methods.registry import method_named
+from confed.runs.folder import START, Checkpoint, Progress, RunFolder
+from confed.runs.settings import Settings
+
+Line = dict[str, Any]
+Listener = Callable[[Line, Settings], None]
+
+
+@dataclass
+class Experiment:
+    """Data, split and model of a run, ready to train or to serve."""
+
+    settings: Settings
+    data: Interactions
+    cut: Split
+    trainer: Trainer
+
+    @classmethod
+    def prepare(cls, settings: Settings, data: Interactions | None = None) -> Experiment:
+        data = load_dataset(settings.dataset) if data is None else data
+        if settings.min_interactions:
+            data = data.keep_users(settings.min_interactions)
+        cut = split(data, settings.protocol, settings.seed)
+        return cls(settings, data, cut, make_trainer(settings, cut))
+
+    @property
+    def view(self) -> View:
+        """The view that is reported: the protocol's if it names one, else the method's own."""
+        view = self.settings.protocol.view or self.trainer.view
+        if view not in self.trainer.views:
+            known = " or ".join(self.trainer.views)
+            raise ConfedError(f"view = {view!r}: {self.settings.method} can be scored under {known}")
+        return view
+
+
+def make_trainer(settings: Settings, cut: Split) -> Trainer:
+    method = method_named(settings.method)
+    config = settings.config()
+    if isinstance(method, FederatedMethod):
+        pieces = method.pieces(config, cut.items)
+        check_negative_pool(cut.training, pieces.procedure.negatives, cut.user_ids)
+        return LocalEngine(pieces, cut.training, settings.seed, chunk=settings.chunk, dtype=settings.dtype)
+    assert isinstance(method, CentralMethod)
+    return method.trainer(config, cut.training, settings.seed, settings.dtype)
+
+
+def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
+    """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
+    loop = _Loop(experiment, folder, listener)
+    loop.resume()
+    loop.run()
+    summary = summarise(experiment, folder, loop.progress, loop.lines)
+    folder.save_summary(summary)
+    return summary
+
+
+class _Loop:
+    def __init__(self, experiment: Experiment, folder: RunFolder, listener: Listener | None) -> None:
+        self.experiment = experiment
+        self.settings = experiment.settings
+        self.trainer = experiment.trainer
+        self.folder = folder
+        self.listener = listener
+        self.evaluator = Evaluator(experiment.cut, self.settings.protocol, self.settings.seed)
+        self.progress = START
+        self.best: dict[str, Tensor] = {}
+        self.lines: list[Line] = []
+
+    def resume(self) -> None:
+        checkpoint = self.folder.load_checkpoint()
+        if checkpoint:
+            self.progress, self.best = checkpoint.progress, checkpoint.best
+            self.trainer.load(checkpoint.state)
+        self.lines = self.folder.truncate_metrics(self.progress.round)
+
+    def run(self) -> None:
+        saved = time.monotonic()
+        while not self._finished():
+            self._round(self.progress.round + 1)
+            if time.monotonic() - saved >= self.settings.checkpoint_seconds:
+                self._save()
+                saved = time.monotonic()
+        self._save()
+
+    def _finished(self) -> bool:
+        patience = self.settings.patience
+        stalled = patience is not None and self.progress.evaluations_without_gain >= patience
+        return self.progress.round >= self.settings.rounds or stalled
+
+    def _round(self, number: int) -> None:
+        began = time.monotonic()
+        evaluated = number % self.settings.eval_every == 0 or number == self.settings.rounds
+        cards = {view: self.evaluator.scorecard() for view in self.trainer.views} if evaluated else {}
+        report = self.trainer.round(number, cards)
+        results = {view: card.result() for view, card in cards.items()}
+        self._advance(number, report, time.monotonic() - began)
+        line = _line(number, report, results, time.monotonic() - began)
+        if evaluated:
+            self._choose(number, line)
+        self.lines.append(line)
+        self.folder.append_metrics(line)
+        if self.listener:
+            self.listener(line, self.settings)
+
+    def _advance(self, number: int, report: RoundReport, seconds: float) -> None:
+        done = self.progress
+        self.progress = replace(
+            done,
+            round=number,
+            seconds=done.seconds + seconds,
+            upload_bytes=done.upload_bytes + report.upload_bytes,
+            download_bytes=done.download_bytes + report.download_bytes,
+        )
+
+    def _choose(self, number: int, line: Line) -> None:
+        """Keep the round if the selecting metric says so."""
+        protocol = self.settings.protocol
+        value = line["views"][self.experiment.view][protocol.select_on][protocol.select_metric]
+        best = self.progress.best_value
+        gain = value > best
+        if gain or (value == best and protocol.select_ties == "latest"):
+            self.progress = replace(self.progress, best_round=number, best_value=value)
+            self.best = self.trainer.serving_state()
+        stalled = 0 if gain else self.progress.evaluations_without_gain + 1
+        self.progress = replace(self.progress, evaluations_without_gain=stalled)
+
+    def _save(self) -> None:
+        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best))
+
+
+def _line(number: int, report: RoundReport, results: Mapping[View, Result], seconds: float) -> Line:
+    views = {
+        view: {part: result.metrics(part) for part in ("validation", "test")} for view, result in results.items()
+    }
+    return {
+        "round": number,
+        "loss": report.loss,
+        "seconds": seconds,
+        "participants": report.participants,
+        "upload_bytes": report.upload_bytes,
+        "download_bytes": report.download_bytes,
+        "views": views,
+    }
+
+
+def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:
+    """The summary of a run: metrics in percent at the chosen round, bytes in total."""
+    settings = experiment.settings
+    best = next(line for line in lines if line["round"] == progress.best_round)
+    views = best["views"]
+    figures = published(settings.method, settings.dataset) if settings.protocol.name == "paper" else []
+    return {
+        "method": settings.method,
+        "dataset": settings.dataset,
+        "protocol": settings.protocol.name,
+        "seed": settings.seed,
+        "rounds": progress.round,
+        "best_round": progress.best_round,
+        "view": experiment.view,
+        **views[experiment.view]["test"],
+        "validation": views[experiment.view]["validation"],
+        "views": {view: parts["test"] for view, parts in views.items()},
+        "seconds": progress.seconds,
+        "seconds_per_round": progress.seconds / progress.round,
+        "peak_rss_mb": peak_rss_mb(),
+        "upload_bytes": progress.upload_bytes,
+        "download_bytes": progress.download_bytes,
+        "published": [vars(figure) for figure in figures],
+        "run_dir": str(folder.path),
+    }
+
+
+def peak_rss_mb() -> float:
+    """The largest resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def run_folder(path: Path) -> tuple[RunFolder, Settings]:
+    folder = RunFolder.open(path)
+    return folder, folder.settings()

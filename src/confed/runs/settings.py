@@ -1,0 +1,142 @@
+"""Everything that determines a run, resolved before it starts and written to its folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from confed.errors import ConfedError, unknown_name
+from confed.evaluation.protocol import Protocol, protocol_named
+from confed.methods.base import MethodConfig
+from confed.methods.registry import method_named
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+class Settings(BaseModel):
+    """A run. `method_options` holds every hyper-parameter, defaults included, so that a folder explains itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    dataset: str
+    protocol: Protocol
+    method_options: dict[str, Any]
+    seed: int = 0
+    rounds: int = Field(ge=1)
+    eval_every: int = Field(default=1, ge=1)
+    patience: int | None = Field(default=None, ge=1)
+    """Stop after so many evaluations without a better value of the selecting metric."""
+    min_interactions: int | None = Field(default=None, ge=1)
+    """Drop users with fewer interactions, on top of the dataset's own filter."""
+    engine: Literal["local"] = "local"
+    chunk: int | None = Field(default=None, ge=1)
+    """Clients trained at once; by default as many as keep a batch in cache. Does not change results."""
+    dtype: Literal["float32", "float64"] = "float32"
+    checkpoint_seconds: float = Field(default=120.0, ge=0)
+
+    def config(self) -> MethodConfig:
+        return method_named(self.method).config_class.model_validate(self.method_options)
+
+    def to_toml(self) -> str:
+        return to_toml(self.model_dump(mode="json", exclude_none=True))
+
+    @classmethod
+    def from_toml(cls, path: Path) -> Settings:
+        return validated(cls, read_toml(path), str(path))
+
+
+def resolve(
+    method: str, dataset: str, *, protocol: str = "strict", options: Mapping[str, Any] | None = None, **run: Any
+) -> Settings:
+    """Build the settings of a run from what a user says.
+
+    `options` are the --set pairs: hyper-parameters of the method or switches of the protocol, by bare name; a dot
+    reaches into a section (`reproduction.saturating_bce`). `run` are fields of `Settings`; None means the default.
+    """
+    chosen = method_named(method)
+    of_method, of_protocol = _sort_options(options or {}, chosen.config_class)
+    config = validated_call(lambda: chosen.config(dataset, of_method), f"method {method}")
+    base = protocol_named(protocol)
+    fields: dict[str, Any] = {
+        "method": method,
+        "dataset": dataset,
+        "protocol": validated(Protocol, {**base.model_dump(), **of_protocol}, f"protocol {protocol}"),
+        "method_options": config.model_dump(mode="json"),
+        "rounds": chosen.rounds,
+    }
+    fields |= {name: value for name, value in run.items() if value is not None}
+    return validated(Settings, fields, "run")
+
+
+def _sort_options(
+    options: Mapping[str, Any], config_class: type[MethodConfig]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give each option to the method or to the protocol."""
+    of_method: dict[str, Any] = {}
+    of_protocol: dict[str, Any] = {}
+    switches = set(Protocol.model_fields) - {"name"}
+    for key, value in options.items():
+        head, _, rest = key.partition(".")
+        if head in config_class.model_fields:
+            of_method[head] = {**of_method.get(head, {}), rest: value} if rest else value
+        elif key in switches:
+            of_protocol[key] = value
+        else:
+            raise unknown_name("option", key, [*config_class.model_fields, *switches])
+    return of_method, of_protocol
+
+
+def parse_option(text: str) -> tuple[str, Any]:
+    """`key=value` from the command line; the value is a TOML literal, or else a string."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfedError(f"--set {text!r}: write it as key=value, such as --set learning_rate=0.05")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def validated(model: type[M], fields: Mapping[str, Any], where: str) -> M:
+    return validated_call(lambda: model.model_validate(dict(fields)), where)
+
+
+def validated_call(build: Callable[[], T], where: str) -> T:
+    """Run a pydantic construction; the first complaint becomes an error that names the option and its value."""
+    try:
+        return build()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"]) or "value"
+        raise ConfedError(f"{where}: {name} = {first['input']!r}: {first['msg'].lower()}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfedError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfedError(f"{path}: not valid TOML: {error}") from None
+
+
+def to_toml(fields: Mapping[str, Any]) -> str:
+    """TOML of nested dictionaries of scalars and lists; JSON's spelling of these is TOML's as well."""
+    return "\n".join(_toml_lines(fields, ())) + "\n"
+
+
+def _toml_lines(fields: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    plain = {k: v for k, v in fields.items() if not isinstance(v, Mapping)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items() if value is not None]
+    for key, section in fields.items():
+        if isinstance(section, Mapping):
+            inner = (*path, key)
+            lines += ["", f"[{'.'.join(inner)}]", *_toml_lines(section, inner)]
+    return lines

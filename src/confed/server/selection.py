@@ -1,0 +1,27 @@
+"""Who takes part in a round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A fraction of the clients, drawn anew every round; 1 is everyone."""
+
+    fraction: float = 1.0
+
+    def participants(self, clients: int, seed: int, round_: int) -> Ints:
+        """Client numbers in ascending order; at least one."""
+        if self.fraction >= 1.0:
+            return np.arange(clients)
+        count = max(1, math.ceil(self.fraction * clients))
+        return np.sort(Stream.of(seed, "selection", round_).order(clients)[:count])

@@ -1,0 +1,45 @@
+"""What the server makes of the uploads, and who receives what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from confed.records import Download
+from confed.server.uploads import Uploads
+
+
+class Strategy(ABC):
+    """Holds the server's state between rounds."""
+
+    needs: ClassVar[Literal["sum", "individual"]]
+    """Whether sums over clients are enough (then secure aggregation can serve it) or single clients are looked at."""
+    uploads: frozenset[str]
+    """The names a client sends, and no others."""
+
+    @abstractmethod
+    def start(self, shared: Mapping[str, Tensor], clients: int) -> None:
+        """Take over the common initial value of the shared parameters."""
+
+    @abstractmethod
+    def download(self) -> Download:
+        """What clients receive at the start of the next round, and are scored with under the `global` view."""
+
+    @abstractmethod
+    def collector(self) -> Uploads:
+        """An empty collection for the uploads of one round."""
+
+    @abstractmethod
+    def aggregate(self, uploads: Uploads) -> None:
+        """Make the next server state."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """Everything the next round depends on."""
+
+    @abstractmethod
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state`."""

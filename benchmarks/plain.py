@@ -2,26 +2,24 @@
 
 A module, an optimiser and a loop over batches per client, one client after another, whole item tables copied for each.
 Nothing here is clever, on purpose: fed with the same rows it must give the same parameters as the cohort code
-(tests/clients/test_oracle.py), and it is what speed is compared with, so that the comparison cannot be rigged.
+(tests/conformance.py), and it is what speed is compared with, so that the comparison cannot be rigged.
 It shares with the package only what defines the task: the sampled rows, their order and the initial values.
 """
 
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from confed.clients.sampling import LocalRows
-from confed.evaluation.evaluator import Evaluator, Scorecard
 from confed.random import Stream
 
-Ints = NDArray[np.int64]
+State = dict[str, Tensor]
 
 
 class PlainLinear(nn.Module):
@@ -89,15 +87,15 @@ class PlainStep:
 
 @dataclass(frozen=True)
 class PlainFederation:
-    """One round of a federation: `shared` names (by prefix) are averaged, the others stay with their client."""
+    """Local training as the published code does it: deep copies, one optimiser object a client and step."""
 
     model: nn.Module
     steps: tuple[PlainStep, ...]
     epochs: int
     batch_size: int
 
-    def train_client(self, state: dict[str, Tensor], items: Tensor, labels: Tensor, orders: list[Tensor]) -> nn.Module:
-        """A client's local training on its rows; `orders` holds the shuffled row numbers of every epoch."""
+    def train_client(self, state: State, items: Tensor, labels: Tensor, orders: list[Tensor]) -> nn.Module:
+        """Train from `state` on one client's rows; `orders` holds the shuffled row numbers of every epoch."""
         model = copy.deepcopy(self.model)
         model.load_state_dict(state)
         optimisers = [step.optimiser(model) for step in self.steps]
@@ -113,8 +111,34 @@ class PlainFederation:
         return model
 
 
+def mean(before: Tensor, after: list[Tensor]) -> Tensor:
+    """FedAvg without weights."""
+    return torch.stack(after).mean(dim=0)
+
+
+def weighted_mean(before: Tensor, after: list[Tensor], samples: list[int]) -> Tensor:
+    """FedAvg weighted by the clients' numbers of rows."""
+    total = sum(samples)
+    return torch.stack([n / total * value for n, value in zip(samples, after, strict=True)]).sum(dim=0)
+
+
+def mean_over_holders(before: Tensor, after: list[Tensor], held: list[set[int]]) -> Tensor:
+    """Each item row averaged over the clients that trained on it; unchanged if nobody did."""
+    merged = before.clone()
+    for item in range(len(before)):
+        holders = [value[item] for value, items in zip(after, held, strict=True) if item in items]
+        if holders:
+            merged[item] = torch.stack(holders).mean(dim=0)
+    return merged
+
+
+def sum_of_changes(before: Tensor, after: list[Tensor]) -> Tensor:
+    """The server adds what every client changed."""
+    return before + torch.stack([value - before for value in after]).sum(dim=0)
+
+
 def client_rows(rows: LocalRows, position: int) -> tuple[Tensor, Tensor]:
-    """Item ids and labels of one client of a chunk, without padding."""
+    """Item ids and labels of one client of a chunk, without padding: the engine's draw, for equality tests."""
     length = int(rows.lengths[position])
     return rows.touched[position][rows.local[position, :length]], rows.labels[position, :length]
 
@@ -125,11 +149,21 @@ def epoch_orders(rows: LocalRows, position: int, epochs: int, stream: Stream) ->
     return [torch.from_numpy(stream.shuffled(client, length, base=epoch << 24)[0]) for epoch in range(epochs)]
 
 
+def sample_rows(positives: list[int], pool: list[int], negatives: int, rng: random.Random) -> tuple[Tensor, Tensor]:
+    """A client's rows, drawn in the published way: for every positive, distinct items of its pool."""
+    items: list[int] = []
+    labels: list[float] = []
+    for positive in positives:
+        items.append(positive)
+        labels.append(1.0)
+        for negative in rng.sample(pool, negatives):
+            items.append(negative)
+            labels.append(0.0)
+    return torch.tensor(items), torch.tensor(labels)
+
+
 @torch.no_grad()
-def evaluate(models: dict[int, nn.Module], evaluator: Evaluator) -> Scorecard:
-    """Score every client with its own model, one after another."""
-    card = evaluator.scorecard()
-    items = torch.arange(evaluator.items)
-    for client, model in models.items():
-        card.add(torch.tensor([client]), model(items)[None])
-    return card
+def rank_client(model: nn.Module, held_out: int, candidates: Tensor) -> int:
+    """The rank of a client's held-out item among its candidates, ties lost."""
+    scores = torch.sigmoid(model(torch.cat([candidates, torch.tensor([held_out])])))
+    return int((scores[:-1] >= scores[-1]).sum()) + 1

@@ -7,8 +7,9 @@ seconds since 1970, or microseconds where a column has fractions of a second, so
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +22,7 @@ PseudoTime = Literal["item-order", "file-order"]
 Where = Callable[[int], str]
 """Says where row n (from 0) stands, for an error message."""
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 ROLES = ("user", "item", "rating", "timestamp")
 
 _USUAL_NAMES: dict[str, tuple[str, ...]] = {
@@ -50,9 +52,7 @@ def from_frame(
     frame: pl.DataFrame, columns: Mapping[str, str] | None = None, label: str = "the data frame"
 ) -> Table:
     """The interactions in a polars frame; `columns` maps our names (user, item, ...) to the frame's."""
-    for role in columns or {}:
-        if role not in ROLES:
-            raise unknown_name("column role", role, ROLES)
+    require_roles(columns or {})
     if frame.height == 0:
         raise ConfedError(f"{label} has no rows: there is nothing to read")
     places = places_by_name(frame.columns, columns or {}, label)
@@ -63,6 +63,12 @@ def from_frame(
 
 
 # --- roles ------------------------------------------------------------------------------------------------
+
+
+def require_roles(columns: Iterable[str]) -> None:
+    for role in columns:
+        if role not in ROLES:
+            raise unknown_name("column role", role, ROLES)
 
 
 def plain_name(name: str) -> str:
@@ -175,12 +181,11 @@ def _stamps(column: pl.Series, where: Where) -> pl.Series:
         whole = column.cast(pl.Int64, strict=False)
         if whole.null_count() == 0:
             return whole
-        dates = _iso_dates(column)
+        micros = _iso_dates(column)
     else:
-        dates = column.cast(pl.Datetime("us")) if column.dtype.is_temporal() else None
-    if dates is not None:
-        _require(dates.is_not_null(), column, where)
-        micros = dates.to_physical()
+        micros = column.cast(pl.Datetime("us")).to_physical() if column.dtype.is_temporal() else None
+    if micros is not None:
+        _require(micros.is_not_null(), column, where)
         return micros // 1_000_000 if bool((micros % 1_000_000 == 0).all()) else micros
     if column.dtype.is_integer():
         _require(column.is_not_null(), column, where)
@@ -192,11 +197,28 @@ def _stamps(column: pl.Series, where: Where) -> pl.Series:
 
 
 def _iso_dates(column: pl.Series) -> pl.Series | None:
-    """Dates such as 2024-05-01 or 2024-05-01T10:00:00Z; others are not guessed, 01/02/2024 is two days."""
+    """Microseconds of dates such as 2024-05-01 or 2024-05-01T10:00:00Z, null where a text is none.
+
+    Other ways to write dates are not guessed: 01/02/2024 is two different days.
+    """
     if not column.str.contains(r"^\s*\d{4}-\d{2}-\d{2}").any():
         return None
-    dates = column.str.strip_chars().str.to_datetime(strict=False, time_unit="us", time_zone="UTC")
-    return dates.dt.replace_time_zone(None)
+    text = column.str.strip_chars()
+    micros = text.str.to_datetime(strict=False, time_unit="us", time_zone="UTC").to_physical()
+    # polars takes the first value's pattern for all; some writers leave out fractions that are zero.
+    others = micros.is_null() & text.is_not_null()
+    if others.any():
+        micros = micros.scatter(others.arg_true(), [_iso_date(one) for one in text.filter(others)])
+    return micros
+
+
+def _iso_date(text: str) -> int | None:
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return (aware - _EPOCH) // dt.timedelta(microseconds=1)
 
 
 def _require(usable: pl.Series, column: pl.Series, where: Where) -> None:

@@ -189,7 +189,7 @@ def _detect(path: Path, text: str, described: bool) -> str:
     if suffix and suffix not in _TEXT_SUFFIXES:
         raise ConfedError(
             f"{path}: files ending in {suffix!r} are not supported; use {', '.join(_TEXT_SUFFIXES)} (each "
-            f"also .gz) or .parquet, or name the format with format= (--format): {', '.join(FORMATS)}, parquet"
+            f"also .gz) or .parquet, or name the format, format= (--format): {', '.join(FORMATS)}, parquet"
         )
     first = _first_line(text)
     names = [plain_name(name) for name in re.split(r"[,\t]", first)]

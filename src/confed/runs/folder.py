@@ -32,12 +32,9 @@ class Progress:
     best_round: int
     best_value: float
     evaluations_without_gain: int
-    seconds: float
-    upload_bytes: int
-    download_bytes: int
 
 
-START = Progress(0, 0, float("-inf"), 0, 0.0, 0, 0)
+START = Progress(0, 0, float("-inf"), 0)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class RunFolder:
             raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
         path.mkdir(parents=True, exist_ok=exact)
         folder = cls(path)
-        write_text(folder.config_path, settings.to_toml())
+        folder.write_settings(settings)
         return folder
 
     @classmethod
@@ -92,6 +89,9 @@ class RunFolder:
     @property
     def _summary_path(self) -> Path:
         return self.path / "summary.json"
+
+    def write_settings(self, settings: Settings) -> None:
+        write_text(self.config_path, settings.to_toml())
 
     def settings(self) -> Settings:
         return Settings.from_toml(self.config_path)

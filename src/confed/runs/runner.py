@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -118,7 +117,7 @@ class _Loop:
         cards = {view: self.evaluator.scorecard() for view in self.trainer.views} if evaluated else {}
         report = self.trainer.round(number, cards)
         results = {view: card.result() for view, card in cards.items()}
-        self._advance(number, report, time.monotonic() - began)
+        self.progress = replace(self.progress, round=number)
         line = _line(number, report, results, time.monotonic() - began)
         if evaluated:
             self._choose(number, line)
@@ -126,16 +125,6 @@ class _Loop:
         self.folder.append_metrics(line)
         if self.listener:
             self.listener(line, self.settings)
-
-    def _advance(self, number: int, report: RoundReport, seconds: float) -> None:
-        done = self.progress
-        self.progress = replace(
-            done,
-            round=number,
-            seconds=done.seconds + seconds,
-            upload_bytes=done.upload_bytes + report.upload_bytes,
-            download_bytes=done.download_bytes + report.download_bytes,
-        )
 
     def _choose(self, number: int, line: Line) -> None:
         """Keep the round if the selecting metric says so."""
@@ -169,10 +158,14 @@ def _line(number: int, report: RoundReport, results: Mapping[View, Result], seco
 
 
 def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:
-    """The summary of a run: metrics in percent at the chosen round, bytes in total."""
+    """The summary of a run: metrics in percent at the chosen round; seconds and bytes in total."""
     settings = experiment.settings
     best = next(line for line in lines if line["round"] == progress.best_round)
     views = best["views"]
+    totals = {
+        name: sum(line[name] for line in lines)
+        for name in ("seconds", "participants", "upload_bytes", "download_bytes")
+    }
     figures = published(settings.method, settings.dataset) if settings.protocol.name == "paper" else []
     return {
         "method": settings.method,
@@ -185,11 +178,12 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         **views[experiment.view]["test"],
         "validation": views[experiment.view]["validation"],
         "views": {view: parts["test"] for view, parts in views.items()},
-        "seconds": progress.seconds,
-        "seconds_per_round": progress.seconds / progress.round,
+        "seconds": totals["seconds"],
+        "seconds_per_round": totals["seconds"] / progress.round,
         "peak_rss_mb": peak_rss_mb(),
-        "upload_bytes": progress.upload_bytes,
-        "download_bytes": progress.download_bytes,
+        "participations": totals["participants"],
+        "upload_bytes": totals["upload_bytes"],
+        "download_bytes": totals["download_bytes"],
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
@@ -200,7 +194,3 @@ def peak_rss_mb() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
-
-def run_folder(path: Path) -> tuple[RunFolder, Settings]:
-    folder = RunFolder.open(path)
-    return folder, folder.settings()

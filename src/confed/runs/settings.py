@@ -134,9 +134,14 @@ def to_toml(fields: Mapping[str, Any]) -> str:
 
 def _toml_lines(fields: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = {k: v for k, v in fields.items() if not isinstance(v, Mapping)}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items() if value is not None]
+    lines = [f"{key} = {_toml_value(value)}" for key, value in plain.items() if value is not None]
     for key, section in fields.items():
         if isinstance(section, Mapping):
             inner = (*path, key)
             lines += ["", f"[{'.'.join(inner)}]", *_toml_lines(section, inner)]
     return lines
+
+
+def _toml_value(value: Any) -> str:
+    """JSON's spelling, but for two things: no surrogate pairs, and DEL must be escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

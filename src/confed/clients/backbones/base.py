@@ -67,7 +67,12 @@ class Backbone(ABC):
 
 
 def inner(rows: Tensor, vector: Tensor) -> Tensor:
-    """(clients, n): each client's `vector` (clients, d) times its `rows`; one matrix product where rows are shared."""
+    """(clients, n): each client's `vector` (clients, d) times its `rows` (clients, n, d).
+
+    Where either side is shared by all clients, one matrix product replaces one per client.
+    """
     if rows.shape[0] == 1:
         return vector @ rows[0].T
+    if vector.shape[0] == 1:
+        return rows @ vector[0]
     return torch.bmm(rows, vector[:, :, None])[:, :, 0]

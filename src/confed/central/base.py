@@ -1,0 +1,258 @@
+"""What the references share: training a model of all users' data in one place, and scoring it.
+
+A central trainer has a single view, `global`. An epoch-trained model takes one epoch a round and is stepped
+by Adam; a one-shot model (a count, a closed form, a library's fit) is finished after round 1. Scores are
+handed to the scorecard in chunks of users, so that no users x items matrix exists.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from confed.clients.backbones.base import Initialiser
+from confed.clients.sampling import check_negative_pool, draw_negatives
+from confed.data.split import TrainingData
+from confed.engines.base import Ints, RoundReport, Trainer
+from confed.errors import ConfedError
+from confed.evaluation.evaluator import Scorecard
+from confed.evaluation.protocol import View
+from confed.methods.base import Method, MethodConfig
+from confed.random import Stream, fingerprint
+
+Scorer = Callable[[Tensor], Tensor]
+"""From client numbers to their (clients, items) logits."""
+
+_SCORE_VALUES = 1 << 22
+"""Intermediate values of a scoring pass."""
+
+
+class CentralMethod(Method):
+    """A method that has the data of all users in one place: what federation is compared with."""
+
+    kind = "central"
+    discloses = "everything: all interactions are in one place"
+
+    @abstractmethod
+    def trainer(self, config: Any, data: TrainingData, seed: int, dtype: str) -> Trainer:
+        """A fresh model of `data`."""
+
+
+class CentralTrainer(Trainer):
+    """A model with one set of parameters."""
+
+    view: View = "global"
+    views: tuple[View, ...] = ("global",)
+    hidden: int = 1
+    """Largest number of intermediate values per scored pair."""
+
+    def __init__(self, data: TrainingData, seed: int, dtype: str) -> None:
+        self.data = data
+        self.seed = seed
+        self.dtype: torch.dtype = getattr(torch, dtype)
+
+    @abstractmethod
+    def train(self, number: int) -> float | None:
+        """Train round `number`; the mean loss where there is one."""
+
+    @abstractmethod
+    def scorer(self) -> Scorer:
+        """How the model, as it stands, scores clients; work common to all of them is done once, here."""
+
+    def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
+        loss = self.train(number)
+        if "global" in cards:
+            self._fill(cards["global"])
+        return RoundReport(loss, self.data.users)
+
+    def _fill(self, card: Scorecard) -> None:
+        scorer = self.scorer()
+        size = max(_SCORE_VALUES // (self.hidden * self.data.items), 1)
+        for start in range(0, self.data.users, size):
+            clients = torch.arange(start, min(start + size, self.data.users))
+            card.add(clients, scorer(clients))
+
+
+class OneShotTrainer(CentralTrainer):
+    """A model that is fitted in round 1. Further rounds find it finished; nothing changes its tensors."""
+
+    model: dict[str, Tensor]
+
+    def __init__(self, data: TrainingData, seed: int, dtype: str) -> None:
+        super().__init__(data, seed, dtype)
+        self.model = {}
+
+    @abstractmethod
+    def fit(self) -> dict[str, Tensor]:
+        """The finished model, by name."""
+
+    def train(self, number: int) -> float | None:
+        if not self.model:
+            self.model = self.fit()
+        return None
+
+    def state(self) -> dict[str, Tensor]:
+        return dict(self.model)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self.model = dict(state)
+
+    def serving_state(self) -> dict[str, Tensor]:
+        return self.state()
+
+    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
+        self.load(state)
+        return self.scorer()(torch.from_numpy(clients))
+
+
+class EpochTrainer(CentralTrainer):
+    """A model whose parameters Adam steps; a round is an epoch.
+
+    Adam acts on whole tables, as in the published codes: rows outside the batch keep moving by momentum.
+    """
+
+    def __init__(
+        self, data: TrainingData, seed: int, dtype: str, params: Mapping[str, Tensor], learning_rate: float
+    ) -> None:
+        super().__init__(data, seed, dtype)
+        self.params = {name: value.to(self.dtype) for name, value in params.items()}
+        self.adam = torch.optim.Adam(list(self.params.values()), lr=learning_rate, fused=True)
+
+    @abstractmethod
+    def epoch(self, number: int) -> float:
+        """One pass over the data; the mean loss of its rows, each before the step it takes part in."""
+
+    def train(self, number: int) -> float:
+        loss = self.epoch(number)
+        if not np.isfinite(loss):
+            raise ConfedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
+        return loss
+
+    def state(self) -> dict[str, Tensor]:
+        state = {f"param.{name}": value.detach() for name, value in self.params.items()}
+        for name, value in self.params.items():
+            for moment, tensor in (self.adam.state[value] or _before_the_first_step(value)).items():
+                state[f"adam.{moment}.{name}"] = tensor
+        return state
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self._load_params(state)
+        for name, value in self.params.items():
+            moments = _before_the_first_step(value)
+            self.adam.state[value] = {moment: state[f"adam.{moment}.{name}"].clone() for moment in moments}
+
+    def _load_params(self, state: Mapping[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, value in self.params.items():
+                value.copy_(state[f"param.{name}"])
+
+    def serving_state(self) -> dict[str, Tensor]:
+        """The parameters alone: serving takes no further step."""
+        return {f"param.{name}": value.detach().clone() for name, value in self.params.items()}
+
+    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
+        self._load_params(state)
+        return self.scorer()(torch.from_numpy(clients))
+
+
+def _before_the_first_step(param: Tensor) -> dict[str, Tensor]:
+    """What torch's Adam creates at its first step, under its own names."""
+    return {
+        "step": torch.zeros((), dtype=torch.float32),
+        "exp_avg": torch.zeros_like(param),
+        "exp_avg_sq": torch.zeros_like(param),
+    }
+
+
+class PointwiseConfig(MethodConfig):
+    """What the models of single (user, item, label) rows have in common."""
+
+    dim: int = Field(default=32, ge=1)
+    """Width of user and item vectors."""
+    learning_rate: float = Field(default=0.001, gt=0)
+    """Adam's step size."""
+    batch_size: int = Field(default=256, ge=1)
+    """Rows per step."""
+    train_negatives: int = Field(default=4, ge=1)
+    """Sampled negatives per positive, redrawn every epoch."""
+    init_deviation: float = Field(default=0.01, gt=0)
+    """Standard deviation of the initial vectors."""
+
+
+class PointwiseTrainer(EpochTrainer):
+    """Learns from rows (user, item, label): every positive, and q sampled negatives for each."""
+
+    def __init__(
+        self, data: TrainingData, seed: int, dtype: str, params: Mapping[str, Tensor], config: PointwiseConfig
+    ) -> None:
+        super().__init__(data, seed, dtype, params, config.learning_rate)
+        self.negatives = config.train_negatives
+        self.batch_size = config.batch_size
+        check_pool(data, self.negatives)
+
+    @abstractmethod
+    def step(self, users: Tensor, items: Tensor, labels: Tensor) -> Tensor:
+        """One Adam step on the batch-mean cross-entropy; the logits before it."""
+
+    def epoch(self, number: int) -> float:
+        users, items, labels = self.rows(number)
+        logits = torch.empty_like(labels)
+        for *batch, before in batches_of(self.batch_size, users, items, labels, logits):
+            before.copy_(self.step(*batch))
+        return float(torch.nn.functional.binary_cross_entropy_with_logits(logits, labels))
+
+    def rows(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Users, items and labels of epoch `number`, shuffled over all users."""
+        everyone = np.arange(self.data.users)
+        drawn = draw_negatives(self.data, everyone, self.negatives, Stream.of(self.seed, "negatives", number))
+        items = np.concatenate([self.data.positives.values[:, None], drawn], axis=1)
+        order = Stream.of(self.seed, "shuffle", number).order(items.size)
+        positive, place = np.divmod(order, 1 + self.negatives)
+        users = self.data.positives.row_of[positive]
+        labels = torch.from_numpy(place == 0).to(self.dtype)
+        return torch.from_numpy(users), torch.from_numpy(items.reshape(-1)[order]), labels
+
+
+def check_pool(data: TrainingData, negatives: int) -> None:
+    """Every user must leave `negatives` items to draw from; users are known by number only."""
+    if (data.items - data.excluded.lengths).min(initial=negatives) < negatives:
+        check_negative_pool(data, negatives, [f"number {user}" for user in range(data.users)])
+
+
+def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
+    """The start of the parameter `name`, in float64."""
+    return draw(shape, torch.Generator().manual_seed(fingerprint(seed, "init", name) >> 1))
+
+
+def interaction_matrix(data: TrainingData, dtype: torch.dtype) -> scipy.sparse.csr_matrix:
+    """(users, items): 1 where the user has the item in training. Repeated pairs count once."""
+    pairs = data.positives.unique()
+    ones = np.ones(len(pairs.values), dtype=_numpy(dtype))
+    return scipy.sparse.csr_matrix((ones, pairs.values, pairs.offsets), shape=(data.users, data.items))
+
+
+def _numpy(dtype: torch.dtype) -> np.dtype[Any]:
+    array: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
+    return array
+
+
+def dot_scorer(users: Tensor, items: Tensor) -> Scorer:
+    """s_ui = users[u] · items[i]."""
+    columns = items.T
+
+    def score(clients: Tensor) -> Tensor:
+        return users.index_select(0, clients) @ columns
+
+    return score
+
+
+def batches_of(size: int, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Rows in step, `size` at a time; the last short batch is kept."""
+    return zip(*(torch.split(tensor, size) for tensor in rows), strict=True)

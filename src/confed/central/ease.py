@@ -1,0 +1,90 @@
+"""EASE: the shallow autoencoder with a closed form (Steck 2019).
+
+    minimise |X − XB|² + λ|B|²  subject to  diag(B) = 0;    s_u = X_u B
+
+with X the binary training matrix. With P = (XᵀX + λI)^{-1} the solution is B_ij = −P_ij / P_jj off the
+diagonal. The inverse is taken in place in float64; it needs items² numbers, so very large catalogues are
+refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.linalg import lapack
+from torch import Tensor
+
+from confed.central.base import CentralMethod, OneShotTrainer, Scorer, interaction_matrix
+from confed.data.split import TrainingData
+from confed.errors import ConfedError
+from confed.methods.base import MethodConfig
+
+MOST_ITEMS = 30_000
+
+
+class EASEConfig(MethodConfig):
+    regularisation: float = Field(default=300.0, gt=0)
+    """λ. The default was chosen on the validation items of MovieLens-100K, `strict`."""
+
+
+class EASETrainer(OneShotTrainer):
+    """An item-item weight matrix."""
+
+    def __init__(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> None:
+        if data.items > MOST_ITEMS:
+            raise ConfedError(
+                f"ease inverts an items x items matrix: {data.items:,} items would take "
+                f"{8 * data.items**2 / 1e9:.0f} GB, at most {MOST_ITEMS:,} items are accepted; "
+                f"use ials instead, or drop rare items from the data"
+            )
+        super().__init__(data, seed, dtype)
+        self.regularisation = config.regularisation
+        self.matrix = interaction_matrix(data, self.dtype)
+
+    def fit(self) -> dict[str, Tensor]:
+        weights = torch.from_numpy(item_weights(self.matrix, self.regularisation))
+        return {"weights": weights.to(self.dtype).contiguous()}
+
+    def scorer(self) -> Scorer:
+        weights = self.model["weights"].numpy()
+
+        def score(clients: Tensor) -> Tensor:
+            return torch.from_numpy(self.matrix[clients.numpy()] @ weights)
+
+        return score
+
+
+def item_weights(matrix: scipy.sparse.csr_matrix, regularisation: float) -> NDArray[np.float64]:
+    """B, the closed form."""
+    counts = matrix.astype(np.float64)
+    gram = np.asfortranarray((counts.T @ counts).toarray())
+    gram[np.diag_indices_from(gram)] += regularisation
+    weights = _invert(gram)
+    weights /= -np.diag(weights).copy()
+    np.fill_diagonal(weights, 0.0)
+    return weights
+
+
+def _invert(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The inverse of a symmetric positive definite matrix, written over it (Fortran order)."""
+    factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+    if failed:
+        raise ConfedError("ease: the Gram matrix is not positive definite: raise `regularisation`")
+    inverse: NDArray[np.float64] = lapack.dpotri(factor, lower=1, overwrite_c=1)[0]
+    for column in range(1, len(inverse)):
+        inverse[:column, column] = inverse[column, :column]
+    return inverse
+
+
+class EASE(CentralMethod):
+    name = "ease"
+    title = "EASE: embarrassingly shallow autoencoder"
+    citation = "Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019"
+    config_class = EASEConfig
+    rounds = 1
+
+    def trainer(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> EASETrainer:
+        return EASETrainer(config, data, seed, dtype)

@@ -1,0 +1,61 @@
+"""`confed doctor`: what this machine and this environment have."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.table import Table
+
+from confed.cli.output import console, emit
+from confed.data.registry import REGISTRY
+from confed.data.sources import cache_dir, data_dir, find_local
+
+_PACKAGES = ("confed", "torch", "numpy", "scipy", "polars", "pydantic", "typer", "rich", "safetensors", "implicit")
+_EXTRAS = {"deploy": "flwr", "scale": "ray", "web": "fastapi", "tune": "optuna", "privacy": "dp-accounting"}
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")] = False,
+) -> None:
+    """Versions, threads, folders and which datasets are at hand."""
+    facts = examine()
+
+    def render() -> None:
+        table = Table("what", "value", show_header=False)
+        for section, values in facts.items():
+            table.add_section()
+            for name, value in values.items():
+                table.add_row(f"{section}: {name}", str(value))
+        console.print(table)
+
+    emit(facts, as_json, render)
+
+
+def examine() -> dict[str, dict[str, Any]]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {
+        "machine": {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "memory_gb": round(memory, 1),
+            "torch_threads": torch.get_num_threads(),
+            "accelerator": torch.cuda.is_available(),
+        },
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "extras": {extra: _version(package) for extra, package in _EXTRAS.items()},
+        "folders": {"CONFED_DATA": str(data_dir() or "not set"), "cache": str(cache_dir())},
+        "datasets": {name: "at hand" if find_local(name) else "to be fetched" for name in REGISTRY},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,51 @@
+"""The command line. A user's mistake prints one message and exits with code 2; a bug keeps its traceback."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+import confed
+from confed.cli import data, doctor, methods, run
+from confed.cli.output import err_console
+from confed.errors import ConfedError
+
+app = typer.Typer(
+    name="confed",
+    help="Federated recommendation: train, measure and deploy recommenders on data that stays with its owners.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run.run)
+app.command()(run.compare)
+app.command()(run.recommend)
+app.command()(doctor.doctor)
+app.add_typer(methods.app, name="methods")
+app.add_typer(data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
+) -> None:
+    if show:
+        typer.echo(confed.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    try:
+        app()
+    except ConfedError as error:
+        err_console.print(f"[bold red]error:[/] ", end="")
+        err_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err_console.print("stopped; a run goes on with `confed run --resume RUN`")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

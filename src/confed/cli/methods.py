@@ -1,0 +1,91 @@
+"""`confed methods` and `confed methods show NAME`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from confed.cli.output import console, emit
+from confed.methods.base import FederatedMethod, Method
+from confed.methods.published import published
+from confed.methods.registry import METHODS, method_named
+
+app = typer.Typer(help="What can be run.", invoke_without_command=True)
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
+
+
+@app.callback()
+def list_methods(context: typer.Context, as_json: Json = False) -> None:
+    """List every method; `confed methods show NAME` tells all about one."""
+    if context.invoked_subcommand:
+        return
+    rows = [
+        {"name": m.name, "kind": m.kind, "title": m.title, "rounds": m.rounds, "citation": m.citation}
+        for m in METHODS.values()
+    ]
+
+    def render() -> None:
+        table = Table("name", "kind", "rounds", "what it is")
+        for row in rows:
+            table.add_row(row["name"], row["kind"], str(row["rounds"]), str(row["title"]))
+        console.print(table)
+
+    emit({"methods": rows}, as_json, render)
+
+
+@app.command()
+def show(name: str, as_json: Json = False) -> None:
+    """Options with their defaults, what travels, where it deviates from the paper, published figures."""
+    method = method_named(name)
+    facts = describe(method)
+
+    def render() -> None:
+        console.print(f"[bold]{method.title}[/]\n{method.citation}\n", highlight=False)
+        console.print(facts["about"], highlight=False, markup=False)
+        table = Table("option", "default", "meaning")
+        for option in facts["options"]:
+            table.add_row(option["name"], str(option["default"]), option["meaning"])
+        console.print(table)
+        for key in ("view", "uploads", "aggregation", "discloses", "datasets", "published"):
+            if facts.get(key):
+                console.print(f"{key}: {facts[key]}", highlight=False, markup=False)
+
+    emit(facts, as_json, render)
+
+
+def describe(method: Method) -> dict[str, Any]:
+    """Everything the registry knows of a method, as plain data."""
+    fields = method.config_class.model_fields
+    facts: dict[str, Any] = {
+        "name": method.name,
+        "kind": method.kind,
+        "title": method.title,
+        "citation": method.citation,
+        "about": inspect.getdoc(sys.modules[type(method).__module__]) or "",
+        "rounds": method.rounds,
+        "options": [
+            {"name": key, "default": _plain(field.get_default()), "meaning": field.description or ""}
+            for key, field in fields.items()
+        ],
+        "discloses": method.discloses,
+        "datasets": {name: dict(values) for name, values in method.defaults.items()},
+        "published": {
+            dataset: [vars(p) for p in published(method.name, dataset)]
+            for dataset in ("ml-100k", "ml-1m", "filmtrust", "lastfm-2k", "lastfm-2k-listens", "douban-book")
+            if published(method.name, dataset)
+        },
+    }
+    if isinstance(method, FederatedMethod):
+        pieces = method.pieces(method.config("", {}), items=1)
+        facts["view"] = pieces.view
+        facts["uploads"] = sorted(pieces.strategy.uploads)
+        facts["aggregation"] = pieces.strategy.needs
+    return facts
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump() if hasattr(value, "model_dump") else value

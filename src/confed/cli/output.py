@@ -1,0 +1,27 @@
+"""What every command prints, and where: results on standard output, everything else on standard error.
+
+With `--json` a command prints exactly one JSON object on standard output, so that it can be piped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import Console
+
+console = Console(highlight=False)
+"""For results."""
+err_console = Console(stderr=True, highlight=False)
+"""For progress, notices and errors."""
+
+
+def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> None:
+    """The result of a command: `obj` as JSON, or what `render` prints for a person."""
+    if not as_json:
+        render()
+        return
+    # Not through rich, which would wrap long lines; NaN is no JSON, and a bug where it occurs.
+    sys.stdout.write(json.dumps(obj, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,0 +1,167 @@
+"""`confed run`, `confed compare`, `confed recommend`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from confed.cli.output import console, emit
+from confed.cli.progress import live_progress
+from confed.cli.tables import results_table
+from confed.errors import ConfedError
+from confed.runs import api
+from confed.runs.settings import parse_option, read_toml
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter or a protocol switch; may be repeated."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
+ProtocolName = Annotated[str, typer.Option("--protocol", help="strict, or paper to compare with published figures.")]
+Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds, or epochs of a central method.")]
+Seed = Annotated[int, typer.Option("--seed", help="The first seed.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
+Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
+Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Clients trained at once; does not change results.")]
+Engine = Annotated[str | None, typer.Option("--engine", help="Where clients are simulated: local.")]
+EvalEvery = Annotated[int | None, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
+Patience = Annotated[
+    int | None, typer.Option("--patience", min=1, help="Stop after so many evaluations without a gain.")
+]
+MinInteractions = Annotated[
+    int | None, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
+]
+Checkpoint = Annotated[
+    float | None, typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round.")
+]
+Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fields of the run, [options] for --set.")]
+
+
+def run(
+    method: Annotated[str | None, typer.Argument(help="See `confed methods`.")] = None,
+    dataset: Annotated[str | None, typer.Argument(help="A name from `confed data list`, or a file.")] = None,
+    protocol: ProtocolName = "strict",
+    rounds: Rounds = None,
+    seed: Seed = 0,
+    seeds: Seeds = 1,
+    options: Set = None,
+    config: Config = None,
+    out: Out = api.DEFAULT_OUT,
+    folder: Annotated[Path | None, typer.Option("--folder", help="The run folder itself, instead of --out.")] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", help="Go on with the run in this folder.")] = None,
+    engine: Engine = None,
+    chunk: Chunk = None,
+    dtype: Annotated[str | None, typer.Option("--dtype", help="float32 or float64.")] = None,
+    eval_every: EvalEvery = None,
+    patience: Patience = None,
+    min_interactions: MinInteractions = None,
+    checkpoint_seconds: Checkpoint = None,
+    as_json: Json = False,
+) -> None:
+    """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
+    if resume is not None:
+        if method or dataset or config:
+            raise ConfedError("--resume takes the run's own settings: leave out the method, the dataset and --config")
+        with live_progress() as listener:
+            _show(api.resume(resume, rounds=rounds, listener=listener).summary, as_json)
+        return
+    given = _from_file(config)
+    method = method or given.pop("method", None)
+    dataset = dataset or given.pop("dataset", None)
+    if not method or not dataset:
+        raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
+    if folder is not None and seeds > 1:
+        raise ConfedError("--folder holds one run: use --out with --seeds")
+    arguments = {"protocol": protocol, "rounds": rounds, "engine": engine, "chunk": chunk, "dtype": dtype}
+    arguments |= {"eval_every": eval_every, "patience": patience, "min_interactions": min_interactions}
+    arguments |= {"checkpoint_seconds": checkpoint_seconds, "out": out, "folder": folder}
+    arguments = _override(given, arguments, options)
+    first = given.get("seed", seed) if seed == 0 else seed
+    with live_progress() as listener:
+        arguments["listener"] = listener
+        _show(api.run_seeds(method, dataset, range(first, first + seeds), **arguments), as_json)
+
+
+def compare(
+    methods: Annotated[list[str], typer.Argument(help="Two or more methods.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="A name from `confed data list`, or a file.")],
+    protocol: ProtocolName = "strict",
+    rounds: Rounds = None,
+    seed: Seed = 0,
+    seeds: Seeds = 1,
+    out: Out = api.DEFAULT_OUT,
+    engine: Engine = None,
+    chunk: Chunk = None,
+    eval_every: EvalEvery = None,
+    patience: Patience = None,
+    min_interactions: MinInteractions = None,
+    as_json: Json = False,
+) -> None:
+    """Run several methods on one dataset and print them in one table."""
+    with live_progress() as listener:
+        summaries = api.compare(
+            methods,
+            dataset,
+            seeds=seeds,
+            seed=seed,
+            protocol=protocol,
+            rounds=rounds,
+            out=out,
+            engine=engine,
+            chunk=chunk,
+            eval_every=eval_every,
+            patience=patience,
+            min_interactions=min_interactions,
+            listener=listener,
+        )
+    result = {"dataset": dataset, "protocol": protocol, "methods": summaries}
+    emit(result, as_json, lambda: console.print(results_table(summaries)))
+
+
+def recommend(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    user: Annotated[str, typer.Option("--user", help="A user's id, as in the data.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Recommend items to one user from a finished run."""
+    items = api.Run.open(run_dir).recommend(user, k, filter_seen=not include_seen)
+    records = [vars(item) for item in items]
+
+    def render() -> None:
+        for rank, item in enumerate(items, start=1):
+            console.print(f"{rank:3d}  {item.item:>10}  {item.score:10.4f}  {item.title or ''}", highlight=False)
+
+    emit({"run": str(run_dir), "user": user, "items": records}, as_json, render)
+
+
+def _from_file(config: Path | None) -> dict[str, Any]:
+    return read_toml(config) if config else {}
+
+
+def _override(given: dict[str, Any], arguments: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
+    """What the file says, then what the command line says; --set pairs join the file's [options]."""
+    said = {name: value for name, value in arguments.items() if value is not None}
+    if "protocol" in given and said["protocol"] == "strict":
+        del said["protocol"]
+    merged = {name: value for name, value in given.items() if name not in ("seed", "options")} | said
+    merged["options"] = {**given.get("options", {}), **dict(parse_option(text) for text in options or [])}
+    return merged
+
+
+def _show(summary: dict[str, Any], as_json: bool) -> None:
+    def render() -> None:
+        console.print(results_table([summary]))
+        for figure in summary["published"]:
+            console.print(f"published: {figure['hr']:.2f} / {figure['ndcg']:.2f} ({figure['source']})", highlight=False)
+        for view, metrics in summary.get("views", {}).items():
+            if view != summary["view"]:
+                values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"
+                console.print(f"the same round under the {view} view: {values}", highlight=False)
+        if "run_dir" in summary:
+            console.print(f"run folder: {summary['run_dir']}", highlight=False)
+
+    emit(summary, as_json, render)

@@ -1,0 +1,38 @@
+import torch
+
+from confed.clients.backbones import LinearHead
+from confed.clients.store import ClientStore
+
+
+def store():
+    return ClientStore(LinearHead(5, 2, items_scope="private"), clients=4, seed=0, dtype=torch.float64)
+
+
+def test_all_clients_start_from_the_same_model():
+    tensors = store().tensors
+    assert set(tensors) == {"weight", "bias", "items"}
+    assert all(torch.equal(t[0], t[3]) for t in tensors.values())
+
+
+def test_read_gives_copies_and_write_puts_back():
+    kept = store()
+    clients = torch.tensor([3, 1])
+    values = kept.read(["weight"], clients)
+    values["weight"] += 1
+    assert torch.equal(kept.tensors["weight"][3], kept.tensors["weight"][0])
+    kept.write(values, clients)
+    torch.testing.assert_close(kept.tensors["weight"][[3, 1]], kept.tensors["weight"][[0, 2]] + 1)
+
+
+def test_rows_of_private_tables():
+    """Index 5 is padding: it may be read, and is never written."""
+    kept = store()
+    before = kept.tensors["items"].clone()
+    clients, index = torch.tensor([2, 0]), torch.tensor([[4, 5], [1, 0]])
+    rows = kept.read_rows("items", clients, index)
+    assert torch.equal(rows[0, 0], before[2, 4])
+    kept.write_rows("items", clients, index, rows + 1)
+    torch.testing.assert_close(kept.tensors["items"][2, 4], before[2, 4] + 1)
+    torch.testing.assert_close(kept.tensors["items"][0, :2], before[0, :2] + 1)
+    assert torch.equal(kept.tensors["items"][[1, 3]], before[[1, 3]])
+    assert torch.equal(kept.tensors["items"][2, :4], before[2, :4])

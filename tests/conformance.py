@@ -1,0 +1,254 @@
+"""What every method must show, inherited by its test class; on tiny data, in float64.
+
+A method's test is a subclass of `FederatedConformance` (or of `TrainerConformance` for methods without clients) that
+sets a few attributes. See tests/methods/test_pfedrec.py for the shortest one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from benchmarks import plain
+from confed.clients.sampling import draw_rows
+from confed.data.split import Split
+from confed.engines.base import Trainer
+from confed.engines.local import LocalEngine
+from confed.evaluation.evaluator import Evaluator
+from confed.methods.base import FederatedMethod
+from confed.methods.registry import method_named
+from confed.random import Stream
+from confed.records import TableRows
+from confed.runs.runner import make_trainer
+from confed.runs.settings import resolve
+from tests import tiny
+
+SEED = 3
+
+
+class TrainerConformance:
+    """For anything that trains in rounds."""
+
+    method: ClassVar[str]
+    options: ClassVar[dict[str, Any]] = {}
+
+    def trainer(self, cut: Split | None = None, **settings: Any) -> Trainer:
+        chosen = {"dtype": "float64", "seed": SEED, **settings}
+        return make_trainer(resolve(self.method, "tiny", options=self.options, **chosen), cut or tiny.cut())
+
+    def trained(self, rounds: int = 2, trainer: Trainer | None = None, **settings: Any) -> Trainer:
+        trainer = trainer or self.trainer(**settings)
+        for number in range(1, rounds + 1):
+            trainer.round(number, {})
+        return trainer
+
+    def metrics(self, trainer: Trainer, number: int, cut: Split | None = None) -> dict[str, dict[str, float]]:
+        """Train round `number` and evaluate it under every view."""
+        evaluator = Evaluator(cut or tiny.cut(), tiny.TINY_STRICT, SEED)
+        cards = {view: evaluator.scorecard() for view in trainer.views}
+        trainer.round(number, cards)
+        return {view: card.result().metrics("test") for view, card in cards.items()}
+
+    def test_same_seed_same_result(self) -> None:
+        first, again = self.trained(), self.trained()
+        assert_equal_states(first.state(), again.state(), tolerance=0)
+
+    def test_another_seed_another_result(self) -> None:
+        if self.method not in ("popularity", "ease"):  # closed forms of the data
+            first, other = self.trained().state(), self.trained(seed=SEED + 1).state()
+            assert any(not torch.equal(first[name], other[name]) for name in first)
+
+    def test_state_survives_a_file_and_resumes_exactly(self, tmp_path: Any) -> None:
+        trainer = self.trained(rounds=1)
+        save_file({name: t.clone().contiguous() for name, t in trainer.state().items()}, tmp_path / "state")
+        fresh = self.trainer()
+        fresh.load(load_file(tmp_path / "state"))
+        assert self.metrics(fresh, 2) == self.metrics(trainer, 2)
+        assert_equal_states(fresh.state(), trainer.state(), tolerance=0)
+
+    def test_held_out_items_are_unreachable(self) -> None:
+        """Other held-out items, the same training items: training cannot tell the difference."""
+        cut = tiny.cut()
+        other = replace(cut, validation=cut.test, test=cut.validation, seen=cut.training.positives.unique())
+        assert_equal_states(self.trained().state(), self.trained(cut=other).state(), tolerance=0)
+
+    def test_serving_scores_as_the_round_was_scored(self) -> None:
+        """Recommendations come from the state that was evaluated, also where it has to be rebuilt."""
+        trainer = self.trained(rounds=1)
+        recorder = Recorder(tiny.USERS, tiny.ITEMS)
+        trainer.round(2, {trainer.view: recorder})
+        state = trainer.serving_state()
+        trainer.round(3, {})
+        clients = np.array([20, 3, 11])
+        served = self.trainer().serve(state, 2, clients)
+        torch.testing.assert_close(served, recorder.scores[clients].to(served.dtype), rtol=1e-9, atol=1e-9)
+
+    def test_learning_lowers_the_loss(self) -> None:
+        trainer = self.trainer()
+        losses = [trainer.round(number, {}).loss for number in range(1, 9)]
+        if losses[0] is not None:
+            assert losses[-1] < losses[0]
+
+
+class Recorder:
+    """A scorecard that keeps the scores."""
+
+    def __init__(self, users: int, items: int) -> None:
+        self.scores = torch.full((users, items), torch.nan, dtype=torch.float64)
+
+    def add(self, clients: torch.Tensor, logits: torch.Tensor) -> None:
+        self.scores[clients] = logits.double()
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """How a method is written plainly: its module, its optimisers, and the module's name of each parameter."""
+
+    federation: plain.PlainFederation
+    names: dict[str, str]
+    merge: dict[str, str]
+    """The server's rule for every shared parameter: a function of benchmarks/plain.py."""
+
+
+class FederatedConformance(TrainerConformance):
+    """For cross-device methods."""
+
+    def oracle(self, config: Any, items: int) -> Oracle:
+        raise NotImplementedError
+
+    def engine(self, **settings: Any) -> LocalEngine:
+        engine = self.trainer(**settings)
+        assert isinstance(engine, LocalEngine)
+        return engine
+
+    @pytest.mark.parametrize("chunk", [1, 5, 24])
+    def test_any_chunk_size_gives_the_same_result(self, chunk: int) -> None:
+        reference, chunked = self.trained(), self.trained(chunk=chunk)
+        assert_equal_states(reference.state(), chunked.state(), tolerance=1e-9)
+
+    @pytest.mark.parametrize("chunk", [1, 5])
+    def test_chunk_size_in_single_precision(self, chunk: int) -> None:
+        reference, chunked = self.trained(1, dtype="float32"), self.trained(1, dtype="float32", chunk=chunk)
+        assert_equal_states(reference.state(), chunked.state(), tolerance=1e-4)
+
+    def test_cohort_equals_the_oracle(self) -> None:
+        engine = self.engine(chunk=7)
+        before = {name: value.clone() for name, value in engine.state().items()}
+        engine.round(1, {})
+        config = method_named(self.method).config("tiny", self.options)
+        expected = oracle_round(self.oracle(config, tiny.ITEMS), engine, before)
+        assert expected.keys() == before.keys()
+        assert_equal_states(engine.state(), expected, tolerance=1e-8)
+        assert any(not torch.equal(before[name], value) for name, value in expected.items())
+
+    def test_nothing_but_the_declared_upload_leaves_a_client(self) -> None:
+        engine = self.engine()
+        sent: list[set[str]] = []
+        strategy = engine.pieces.strategy
+        collector = strategy.collector
+
+        def spy() -> Any:
+            uploads = collector()
+            collect = uploads._collect
+            uploads._collect = lambda upload: (sent.append(set(upload.tensors)), collect(upload))[1]
+            return uploads
+
+        strategy.collector = spy
+        engine.round(1, {})
+        private = {spec.name for spec in engine.pieces.backbone.named(scope="private")}
+        assert sent and all(names == set(strategy.uploads) for names in sent)
+        assert not private & strategy.uploads
+
+    def test_uploads_have_the_declared_shapes_only(self) -> None:
+        """A table travels whole, whatever the client touched; networks and counts have the size of the spec."""
+        engine = self.engine()
+        strategy, backbone = engine.pieces.strategy, engine.pieces.backbone
+        cohort, _ = engine._train(np.arange(tiny.USERS), strategy.download(), 1)
+        shapes = {spec.name: (tiny.USERS, *spec.shape) for spec in backbone.named(scope="shared")}
+        upload = cohort.upload(strategy.uploads)
+        for name, tensor in upload.tensors.items():
+            sent = tensor.dense() if isinstance(tensor, TableRows) else tensor
+            assert tuple(sent.shape) == shapes.get(name, (tiny.USERS,))
+        floats = sum(int(np.prod(shape[1:])) for shape in shapes.values())
+        counts = tiny.USERS * 8 if "samples" in strategy.uploads else 0
+        assert upload.nbytes == tiny.USERS * floats * 8 + counts
+
+    def test_asking_for_a_private_tensor_is_refused(self) -> None:
+        engine = self.engine()
+        cohort, _ = engine._train(np.arange(4), engine.pieces.strategy.download(), 1)
+        for spec in engine.pieces.backbone.named(scope="private"):
+            with pytest.raises(ValueError, match="private"):
+                cohort.upload([spec.name])
+
+    def test_partial_participation(self) -> None:
+        """Those who stay away keep their private state; everybody is scored."""
+        engine = self.engine_with(fraction=0.25)
+        before = {name: value.clone() for name, value in engine.store.tensors.items()}
+        recorder = Recorder(tiny.USERS, tiny.ITEMS)
+        report = engine.round(1, {engine.view: recorder})
+        assert report.participants == 6
+        taking_part = engine.pieces.selection.participants(tiny.USERS, SEED, 1)
+        absent = np.setdiff1d(np.arange(tiny.USERS), taking_part)
+        for name, value in engine.store.tensors.items():
+            assert torch.equal(value[absent], before[name][absent])
+        assert bool(torch.isfinite(recorder.scores).all())
+
+    def engine_with(self, **options: Any) -> LocalEngine:
+        method = method_named(self.method)
+        assert isinstance(method, FederatedMethod)
+        pieces = method.pieces(method.config("tiny", {**self.options, **options}), tiny.ITEMS)
+        return LocalEngine(pieces, tiny.cut().training, SEED, dtype="float64")
+
+
+def oracle_round(
+    oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """One round, one client after another, on the rows the engine draws; returns what the state should be."""
+    procedure = engine.pieces.procedure
+    rows = draw_rows(
+        engine.data, np.arange(engine.data.users), procedure.negatives, Stream.of(SEED, "negatives", 1), engine.dtype
+    )
+    shuffle = Stream.of(SEED, "shuffle", 1)
+    template = oracle.federation.model.double().state_dict()
+    after: dict[str, list[torch.Tensor]] = {name: [] for name in before}
+    held: list[set[int]] = []
+    for position, client in enumerate(rows.clients):
+        start = {
+            module_name: _of_client(before, name, int(client)).view_as(template[module_name])
+            for name, module_name in oracle.names.items()
+        }
+        items, labels = plain.client_rows(rows, position)
+        orders = plain.epoch_orders(rows, position, procedure.epochs, shuffle)
+        model = oracle.federation.train_client(start, items, labels, orders)
+        held.append(set(items.tolist()))
+        for name in before:
+            trained = model.state_dict()[oracle.names[name.split(".", 1)[1]]]
+            after[name].append(trained.view(_of_client(before, name.split(".", 1)[1], 0).shape))
+    back = torch.from_numpy(np.argsort(rows.clients))
+    expected = {}
+    for name, values in after.items():
+        if name.startswith("client."):
+            expected[name] = torch.stack(values)[back]
+        else:
+            expected[name] = _merge(oracle.merge[name.split(".", 1)[1]], before[name], values, rows.lengths, held)
+    return expected
+
+
+def _of_client(before: dict[str, torch.Tensor], name: str, client: int) -> torch.Tensor:
+    return before[f"server.{name}"] if f"server.{name}" in before else before[f"client.{name}"][client]
+
+
+def _merge(rule: str, before: torch.Tensor, values: list[torch.Tensor], samples: Any, held: list[set[int]]) -> Any:
+    extra = {"weighted_mean": (samples.tolist(),), "mean_over_holders": (held,)}.get(rule, ())
+    return getattr(plain, rule)(before, values, *extra)
+
+
+def assert_equal_states(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor], tolerance: float) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(value, other[name], rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}")

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+import torch
+
+from confed.engines.local import LocalEngine
+from confed.errors import ConfedError
+from confed.methods.registry import method_named
+from tests.conformance import Recorder
+from tests.tiny import ITEMS, USERS, cut
+
+
+def engine(method="pfedrec", chunk=None, **options):
+    chosen = method_named(method)
+    pieces = chosen.pieces(chosen.config("tiny", {"dim": 4, **options}), ITEMS)
+    return LocalEngine(pieces, cut().training, 0, chunk=chunk, dtype="float64")
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 5, 100])
+def test_chunks_hold_every_participant_once_longest_first(chunk):
+    some = engine(chunk=chunk)
+    chunks = list(some._chunks(np.arange(USERS)))
+    together = np.concatenate(chunks)
+    assert sorted(together.tolist()) == list(range(USERS))
+    lengths = some.data.positives.lengths[together]
+    assert (np.diff(lengths) <= 0).all()
+    if chunk:
+        assert all(len(c) == chunk for c in chunks[:-1])
+
+
+def test_a_loss_that_is_not_finite_stops_with_round_and_client():
+    some = engine()
+    some.store.tensors["weight"][7] = torch.nan
+    with pytest.raises(ConfedError, match=r"round 4: the loss of client 7 is not finite \(1 client"):
+        some.round(4, {})
+
+
+def test_local_and_global_views_differ_after_training_and_agree_on_untouched_rows():
+    some = engine()
+    local, shared = Recorder(USERS, ITEMS), Recorder(USERS, ITEMS)
+    some.round(1, {"local": local, "global": shared})
+    assert not torch.allclose(local.scores, shared.scores)
+    fresh = engine()
+    download = fresh.pieces.strategy.download()
+    cohort, _ = fresh._train(np.arange(USERS), download, 1)
+    client = int(cohort.clients[-1])
+    untouched = np.setdiff1d(np.arange(ITEMS), cohort.rows.touched[-1].numpy())
+    assert len(untouched)
+    table = download.tables["items"][0]
+    expected = table[untouched] @ cohort.params["weight"][-1] + cohort.params["bias"][-1]
+    torch.testing.assert_close(local.scores[client, untouched], expected)
+
+
+def test_those_who_stay_away_are_scored_with_the_table_they_would_have_received():
+    some = engine(fraction=0.5)
+    absent = np.setdiff1d(np.arange(USERS), some.pieces.selection.participants(USERS, 0, 1))
+    table = some.pieces.strategy.download().tables["items"][0]
+    weight, bias = some.store.tensors["weight"].clone(), some.store.tensors["bias"].clone()
+    recorder = Recorder(USERS, ITEMS)
+    some.round(1, {"local": recorder})
+    torch.testing.assert_close(recorder.scores[absent], weight[absent] @ table.T + bias[absent])
+
+
+def test_bytes_count_participants_only():
+    report = engine(fraction=0.5).round(1, {})
+    assert report.participants == 12
+    assert report.upload_bytes == report.download_bytes == 12 * ITEMS * 4 * 8
+
+
+def test_a_method_without_shared_parameters_has_one_view():
+    chosen = method_named("scalar")
+    pieces = chosen.pieces(chosen.config("tiny", {}), ITEMS)
+    assert LocalEngine(pieces, cut().training, 0).views == ("local",)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import torch
+
+from confed.data import load_dataset
+from confed.data.split import split
+from confed.evaluation.candidates import draw_candidates
+from confed.evaluation.evaluator import Evaluator
+from confed.evaluation.protocol import PAPER, STRICT
+from tests.realdata import require
+from tests.tiny import TINY_PAPER, TINY_STRICT, cut
+
+
+def evaluate(protocol, scores, some=None, chunk=7):
+    some = some or cut(protocol)
+    card = Evaluator(some, protocol, 0).scorecard()
+    for users in torch.arange(some.users).split(chunk):
+        card.add(users, scores[users])
+    return card.result()
+
+
+def ranks_by_loop(scores, target, others):
+    above = [int((scores[u][o] > scores[u][t]).sum()) for u, (t, o) in enumerate(zip(target, others, strict=True))]
+    equal = [int((scores[u][o] == scores[u][t]).sum()) for u, (t, o) in enumerate(zip(target, others, strict=True))]
+    return above, equal
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 24])
+def test_sampled_and_full_ranks_equal_a_plain_loop(chunk):
+    some = cut()
+    scores = torch.randint(0, 12, (some.users, some.items), generator=torch.Generator().manual_seed(0)).double()
+    result = evaluate(TINY_STRICT, scores, chunk=chunk)
+    for part, target, drawn in zip(
+        ("validation", "test"), (some.validation, some.test), draw_candidates(some, TINY_STRICT, 0), strict=True
+    ):
+        above, equal = ranks_by_loop(scores, target, drawn)
+        assert result.sampled[part].above.tolist() == above
+        assert result.sampled[part].equal.tolist() == equal
+        rest = [
+            np.setdiff1d(
+                np.arange(some.items),
+                [*some.training.positives[u], target[u], *([some.validation[u]] if part == "test" else [])],
+            )
+            for u in range(some.users)
+        ]
+        above, equal = ranks_by_loop(scores, target, rest)
+        assert result.full[part].above.tolist() == above
+        assert result.full[part].equal.tolist() == equal
+
+
+def test_constant_scores():
+    """Lost ties give 0; expected ties give chance exactly: 10 / (negatives + 1)."""
+    scores = torch.zeros(24, 60)
+    assert evaluate(TINY_PAPER, scores).metrics("test")["hr@10"] == 0
+    assert evaluate(TINY_STRICT, scores).metrics("test")["hr@10"] == pytest.approx(100 * 10 / 16)
+
+
+def test_saturated_probabilities_tie_where_logits_do_not():
+    some = cut(TINY_PAPER)
+    scores = torch.full((some.users, some.items), 30.0, dtype=torch.float64)
+    scores[torch.arange(some.users), torch.from_numpy(some.test)] = 31.0
+    assert evaluate(TINY_PAPER, scores).metrics("test")["hr@10"] == 0
+    logit = TINY_PAPER.model_copy(update={"score_space": "logit"})
+    assert evaluate(logit, scores).metrics("test")["hr@10"] == 100
+
+
+def test_non_finite_scores_lose():
+    some = cut()
+    scores = torch.zeros(some.users, some.items)
+    scores[0, some.test[0]] = torch.nan
+    scores[1] = torch.inf
+    scores[1, some.test[1]] = 0.0
+    result = evaluate(TINY_STRICT, scores)
+    per_user = result.sampled["test"].per_user("hr", 10, "expected")
+    assert per_user[0] == 0
+    assert per_user[1] == 1
+
+
+def test_a_held_out_item_that_is_also_a_training_item_is_still_ranked():
+    """Data with repeated pairs under `paper`: nothing may hide the held-out item itself."""
+    from tests.data.test_split import data
+
+    rows = [("a", i, 1.0, t) for i, t in [(1, 1), (2, 2), (3, 3), (1, 4)]] + [
+        ("b", 10 + i, 1.0, i) for i in range(40)
+    ]
+    some = split(data(rows), PAPER, 0)
+    protocol = TINY_PAPER.model_copy(update={"negatives": 2, "cutoffs": (1,), "select_metric": "hr@1"})
+    scores = torch.zeros(some.users, some.items)
+    scores[0, some.test[0]] = 1.0
+    card = Evaluator(some, protocol.model_copy(update={"negatives": 9}), 0).scorecard()
+    card.add(torch.tensor([0]), scores[:1])
+    assert card.result().full["test"].above[0] == 0
+    assert card.result().full["test"].equal[0] == 0
+
+
+@pytest.fixture(scope="module")
+def movielens():
+    return load_dataset(require("ml-100k"))
+
+
+def test_random_scores_hit_at_chance(movielens):
+    """methods.md 3.9: HR@10 = 10 ± 1, NDCG@10 = 4.54 ± 0.7 with 99 negatives; averaged over seeds to be stable."""
+    some = split(movielens, STRICT, 0)
+    reports = [
+        evaluate(STRICT, torch.randn(some.users, some.items, generator=torch.Generator().manual_seed(s)), some, 943)
+        for s in range(5)
+    ]
+    assert np.mean([r.metrics("test")["hr@10"] for r in reports]) == pytest.approx(10.0, abs=1.0)
+    assert np.mean([r.metrics("test")["ndcg@10"] for r in reports]) == pytest.approx(4.54, abs=0.7)
+
+
+def test_constant_scores_on_real_data(movielens):
+    some = split(movielens, STRICT, 0)
+    metrics = evaluate(STRICT, torch.zeros(some.users, some.items), some, 943).metrics("test")
+    assert metrics["hr@10"] == pytest.approx(10.0)
+    assert metrics["ndcg@10"] == pytest.approx(4.54, abs=0.005)
+
+
+@pytest.mark.parametrize(("name", "hr", "ndcg"), [("ml-100k", 41.5, 23.0), ("filmtrust", 91.8, 82.5)])
+def test_popularity_reference_lines(name, hr, ndcg):
+    """methods.md 3.10, the paper split, ± 1."""
+    some = split(load_dataset(require(name)), PAPER, 0)
+    counts = np.bincount(some.training.positives.values, minlength=some.items)
+    logit = PAPER.model_copy(update={"score_space": "logit"})  # counts saturate as probabilities
+    scores = torch.from_numpy(counts).double().expand(some.users, -1)
+    metrics = evaluate(logit, scores, some, some.users).metrics("test")
+    assert metrics["hr@10"] == pytest.approx(hr, abs=1.0)
+    assert metrics["ndcg@10"] == pytest.approx(ndcg, abs=1.0)

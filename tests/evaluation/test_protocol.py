@@ -1,0 +1,45 @@
+import pytest
+
+from confed.errors import ConfedError
+from confed.evaluation.protocol import PAPER, STRICT, Protocol, protocol_named
+
+
+def test_the_two_protocols_differ_in_the_documented_switches():
+    """methods.md 3.8, the table."""
+    ours, theirs = STRICT.model_dump(), PAPER.model_dump()
+    assert {key for key in ours if ours[key] != theirs[key]} == {
+        "name",
+        "neg_pool",
+        "dedupe",
+        "split_ties",
+        "pseudo_time",
+        "candidates",
+        "score_space",
+        "rank_ties",
+        "select_metric",
+        "select_ties",
+    }
+
+
+def test_unknown_protocol_names_the_nearest():
+    with pytest.raises(ConfedError, match="did you mean strict"):
+        protocol_named("strct")
+
+
+@pytest.mark.parametrize("metric", ["hr", "auc@10", "hr@0", "ndcg@-1"])
+def test_a_selecting_metric_must_exist(metric):
+    with pytest.raises(ValueError, match="not one of"):
+        Protocol(select_metric=metric)
+
+
+def test_cutoffs_accept_one_or_many():
+    assert Protocol(cutoffs=7).cutoffs == (7,)
+    assert Protocol(cutoffs="5,20").cutoffs == (5, 20)
+    assert Protocol(cutoffs=(3,), select_metric="hr@4").all_cutoffs == (3, 4, 10)
+
+
+def test_k_beyond_the_candidates_is_an_error():
+    with pytest.raises(ConfedError, match="K = 200 is larger than the 100 sampled candidates"):
+        Protocol(cutoffs=(200,)).check_cutoffs(items=1000)
+    with pytest.raises(ConfedError, match="K = 20 is larger than the 15 items"):
+        Protocol(cutoffs=(20,)).check_cutoffs(items=15)

@@ -1,0 +1,55 @@
+import pytest
+import torch
+from torch import nn
+
+import confed
+from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
+from tests.conformance import FederatedConformance, Oracle
+from tests.realdata import require
+
+
+class PlainScalar(nn.Module):
+    def __init__(self, items):
+        super().__init__()
+        self.value = nn.Parameter(torch.zeros(items, 1))
+
+    def forward(self, item):
+        return self.value[item, 0]
+
+
+class TestScalar(FederatedConformance):
+    method = "scalar"
+    options = {"batch_size": 16}
+
+    def oracle(self, config, items):
+        step = PlainStep({"value": config.learning_rate})
+        return Oracle(
+            PlainFederation(PlainScalar(items), (step,), config.local_epochs, config.batch_size),
+            names={"items": "value"},
+            merge={},
+        )
+
+    def test_nothing_travels(self):
+        report = self.trainer().round(1, {})
+        assert report.upload_bytes == report.download_bytes == 0
+
+
+class TestLocalOnly(FederatedConformance):
+    method = "local-only"
+    options = {"batch_size": 16, "dim": 8, "local_epochs": 2}
+
+    def oracle(self, config, items):
+        head = PlainStep({"affine": config.learning_rate})
+        table = PlainStep({"embedding": config.learning_rate * items * config.item_rate_factor})
+        return Oracle(
+            PlainFederation(PlainLinear(items, config.dim), (head, table), config.local_epochs, config.batch_size),
+            names={"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"},
+            merge={},
+        )
+
+
+@pytest.mark.parametrize(("protocol", "low", "high"), [("paper", 90.0, 100.0), ("strict", 0.0, 12.0)])
+def test_canary(protocol, low, high, tmp_path):
+    """methods.md 3.9: a model that learns nothing passes every published figure under `paper`, and none else."""
+    run = confed.run("scalar", require("ml-100k"), protocol=protocol, rounds=50, eval_every=50, out=tmp_path)
+    assert low <= run.metrics["hr@10"] <= high

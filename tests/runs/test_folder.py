@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from confed.errors import ConfedError
+from confed.runs.folder import START, Checkpoint, Progress, RunFolder
+from confed.runs.settings import resolve
+
+SETTINGS = resolve("pfedrec", "ml-100k")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder.create(SETTINGS, tmp_path)
+
+
+def test_settings_come_back(folder):
+    assert RunFolder.open(folder.path).settings() == SETTINGS
+
+
+def test_two_runs_get_two_folders(tmp_path):
+    assert RunFolder.create(SETTINGS, tmp_path).path != RunFolder.create(SETTINGS, tmp_path).path
+
+
+def test_an_exact_folder_must_be_empty(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ConfedError, match="already holds files"):
+        RunFolder.create(SETTINGS, tmp_path, exact=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_not_a_run_folder(tmp_path):
+    with pytest.raises(ConfedError, match="not a run folder"):
+        RunFolder.open(tmp_path)
+    with pytest.raises(ConfedError, match="not a run folder"):
+        RunFolder.open(tmp_path / "nowhere")
+
+
+def test_checkpoint_round_trip(folder):
+    assert folder.load_checkpoint() is None
+    shared = torch.arange(3.0)
+    folder.save_checkpoint(Checkpoint(Progress(5, 4, 31.25, 1), {"a": shared}, {"a": shared, "b": torch.ones(2)}))
+    loaded = folder.load_checkpoint()
+    assert loaded.progress == Progress(5, 4, 31.25, 1)
+    assert torch.equal(loaded.state["a"], shared)
+    assert set(loaded.best) == {"a", "b"}
+    assert not list(folder.path.rglob("*.part"))
+
+
+def test_a_run_before_its_first_evaluation_can_be_saved(folder):
+    folder.save_checkpoint(Checkpoint(START, {"a": torch.zeros(1)}, {}))
+    assert folder.load_checkpoint().progress == START
+
+
+def test_a_broken_checkpoint_is_an_error_that_names_it(folder):
+    folder.save_checkpoint(Checkpoint(START, {"a": torch.zeros(1)}, {}))
+    path = next(folder.path.rglob("*.safetensors"))
+    path.write_bytes(path.read_bytes()[:10])
+    with pytest.raises(ConfedError, match="not a checkpoint"):
+        folder.load_checkpoint()
+
+
+def test_metrics_are_cut_back_to_the_checkpoint_and_a_torn_line_is_dropped(folder):
+    for number in (1, 2, 3):
+        folder.append_metrics({"round": number})
+    path = folder.path / "metrics.jsonl"
+    path.write_text(path.read_text() + '{"round": 4, "lo')
+    assert [line["round"] for line in folder.metrics()] == [1, 2, 3]
+    assert [line["round"] for line in folder.truncate_metrics(2)] == [1, 2]
+    assert [line["round"] for line in folder.metrics()] == [1, 2]
+
+
+def test_no_summary_before_the_end(folder):
+    with pytest.raises(ConfedError, match="--resume"):
+        folder.summary()
+    folder.save_summary({"hr@10": 1.5})
+    assert folder.summary() == {"hr@10": 1.5}

@@ -1,0 +1,88 @@
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confed.errors import ConfedError
+from confed.runs.settings import Settings, parse_option, read_toml, resolve, to_toml
+
+
+def test_options_go_to_the_method_or_to_the_protocol():
+    settings = resolve("pfedrec", "ml-100k", options={"batch_size": 64, "neg_pool": "unseen"}, rounds=7, seed=3)
+    assert settings.config().batch_size == 64
+    assert settings.protocol.neg_pool == "unseen"
+    assert (settings.rounds, settings.seed) == (7, 3)
+
+
+def test_a_dot_reaches_into_a_section():
+    settings = resolve("pfedrec", "ml-100k", options={"reproduction.saturating_bce": True})
+    assert settings.config().reproduction.saturating_bce
+
+
+def test_defaults_of_method_and_dataset():
+    assert resolve("fedmf", "ml-100k").rounds == 300
+    assert resolve("pfedrec", "lastfm-2k").config().learning_rate == 0.05
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: resolve("pfedrek", "x"), "unknown method 'pfedrek': did you mean pfedrec"),
+        (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),
+        (lambda: resolve("pfedrec", "x", options={"batchsize": 1}), "unknown option 'batchsize': did you mean batch_size"),
+        (lambda: resolve("pfedrec", "x", options={"batch_size": 0}), "method pfedrec: batch_size = 0"),
+        (lambda: resolve("pfedrec", "x", options={"dim": "wide"}), "method pfedrec: dim = 'wide'"),
+        (lambda: resolve("pfedrec", "x", options={"rank_ties": "won"}), "protocol strict: rank_ties = 'won'"),
+        (lambda: resolve("pfedrec", "x", rounds=0), "run: rounds = 0"),
+        (lambda: resolve("pfedrec", "x", options={"reproduction.typo": 1}), "reproduction.typo"),
+    ],
+)
+def test_mistakes_name_the_option(call, message):
+    with pytest.raises(ConfedError) as error:
+        call()
+    assert message in str(error.value)
+
+
+def test_written_settings_read_back(tmp_path):
+    settings = resolve("fedncf", "ml-1m", protocol="paper", options={"variant": "gmf"}, patience=4, chunk=9)
+    path = tmp_path / "config.toml"
+    path.write_text(settings.to_toml())
+    assert Settings.from_toml(path) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3", 3), ("0.5", 0.5), ("true", True), ("mean", "mean"), ("[1, 2]", [1, 2]), ('"3"', "3"), ("a=b", "a=b")],
+)
+def test_parse_option(text, value):
+    assert parse_option(f"key={text}") == ("key", value)
+
+
+@pytest.mark.parametrize("text", ["key", "=3", ""])
+def test_parse_option_wants_a_pair(text):
+    with pytest.raises(ConfedError, match="key=value"):
+        parse_option(text)
+
+
+scalars = st.one_of(st.booleans(), st.integers(-(2**53), 2**53), st.floats(-1e6, 1e6), st.text(max_size=8))
+keys = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
+trees = st.recursive(
+    st.dictionaries(keys, scalars | st.lists(scalars, max_size=3), max_size=3),
+    lambda inner: st.dictionaries(keys, scalars | inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(trees)
+def test_toml_round_trip(tree):
+    assert tomllib.loads(to_toml(tree)) == tree
+
+
+def test_bad_toml_names_the_file(tmp_path):
+    path = tmp_path / "run.toml"
+    with pytest.raises(ConfedError, match=r"run\.toml: no such file"):
+        read_toml(path)
+    path.write_text("method = \n")
+    with pytest.raises(ConfedError, match=r"run\.toml: not valid TOML.*line 1"):
+        read_toml(path)

@@ -1,0 +1,47 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confed.ragged import Ragged
+
+rows_of_items = st.lists(st.lists(st.integers(0, 19), max_size=12), min_size=1, max_size=6)
+
+
+@given(rows_of_items)
+def test_rows_come_back(rows):
+    ragged = Ragged.of(rows)
+    assert len(ragged) == len(rows)
+    assert [ragged[r].tolist() for r in range(len(rows))] == rows
+    assert ragged.lengths.tolist() == [len(row) for row in rows]
+    assert ragged.row_of.tolist() == [r for r, row in enumerate(rows) for _ in row]
+
+
+@given(rows_of_items, st.data())
+def test_take_and_unique(rows, data):
+    ragged = Ragged.of(rows)
+    wanted = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
+    taken = ragged.take(np.array(wanted, dtype=np.int64))
+    assert [taken[r].tolist() for r in range(len(wanted))] == [rows[w] for w in wanted]
+    unique = ragged.unique()
+    assert [unique[r].tolist() for r in range(len(rows))] == [sorted(set(row)) for row in rows]
+
+
+@given(rows_of_items)
+def test_padded(rows):
+    padded = Ragged.of(rows).padded(fill=-1)
+    width = max(len(row) for row in rows)
+    assert padded.tolist() == [row + [-1] * (width - len(row)) for row in rows]
+
+
+def test_group_keeps_order_within_a_row():
+    ragged = Ragged.group(np.array([1, 0, 1, 1]), np.array([9, 8, 3, 5]), rows=3)
+    assert [ragged[r].tolist() for r in range(3)] == [[8], [9, 3, 5], []]
+
+
+@given(rows_of_items)
+def test_outside_lists_exactly_the_complement(rows):
+    ragged = Ragged.of(rows).unique()
+    for r in range(len(rows)):
+        complement = [i for i in range(20) if i not in rows[r]]
+        ranks = np.arange(len(complement))
+        assert ragged.outside(np.full(len(ranks), r), ranks, 20).tolist() == complement

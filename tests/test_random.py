@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confed.random import Stream, fingerprint
+
+
+def test_draws_are_pinned_across_versions():
+    """A change of the generator would silently change every result: these values are fixed for ever."""
+    stream = Stream.of(7, "negatives", 3)
+    assert stream.bits([0, 1], [0, 5]).tolist() == [90297889919460863, 5360215768454340677]
+    assert fingerprint(7, "negatives", 3) == 18088401359768400854
+
+
+def test_each_part_of_the_key_matters():
+    reference = Stream.of(0, "a", 1).bits(np.arange(50), 0)
+    others = [Stream.of(1, "a", 1), Stream.of(0, "b", 1), Stream.of(0, "a", 2)]
+    assert all((reference != other.bits(np.arange(50), 0)).all() for other in others)
+    assert len({*reference.tolist(), *Stream.of(0, "a", 1).bits(np.arange(50), 1).tolist()}) == 100
+
+
+def test_uniform_is_uniform():
+    draws = Stream.of(0, "u").uniform(np.arange(1000)[:, None], np.arange(200))
+    histogram, _ = np.histogram(draws, bins=20, range=(0, 1))
+    expected = draws.size / 20
+    chi_square = ((histogram - expected) ** 2 / expected).sum()
+    assert chi_square < 43.8  # 99.9 % quantile with 19 degrees of freedom
+
+
+def test_normal_has_unit_moments():
+    draws = Stream.of(0, "n").normal(np.arange(1000)[:, None], np.arange(200))
+    assert abs(draws.mean()) < 0.01
+    assert abs(draws.std() - 1) < 0.01
+
+
+def test_distinct_is_uniform_over_ordered_pairs():
+    """All 12 ordered pairs of 4 numbers are equally likely: uniform without replacement, in random order."""
+    n = 60_000
+    picks = Stream.of(0, "d").distinct(np.arange(n), np.zeros(n, dtype=np.int64), np.full(n, 4), 2)
+    pairs, counts = np.unique(picks, axis=0, return_counts=True)
+    assert len(pairs) == 12
+    assert ((counts - n / 12) ** 2 / (n / 12)).sum() < 31.3  # 99.9 % quantile with 11 degrees of freedom
+
+
+@given(st.integers(0, 2**31), st.integers(1, 30), st.data())
+def test_distinct_numbers_are_distinct_and_in_range(seed, size, data):
+    count = data.draw(st.integers(1, size))
+    clients = np.arange(5)
+    picks = Stream.of(seed, "d").distinct(clients, clients, np.full(5, size), count)
+    assert all(len(set(row)) == count for row in picks.tolist())
+    assert picks.min() >= 0 and picks.max() < size
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=8))
+def test_shuffled_rows_are_permutations_that_do_not_depend_on_company(lengths):
+    stream = Stream.of(3, "shuffle")
+    clients = np.arange(len(lengths)) * 7
+    order = stream.shuffled(clients, np.array(lengths))
+    for row, client, length in zip(order, clients, lengths, strict=True):
+        assert sorted(row[:length].tolist()) == list(range(length))
+        alone = stream.shuffled(np.array([client]), np.array([length]))
+        assert alone[0, :length].tolist() == row[:length].tolist()
+
+
+def test_too_long_rows_are_refused():
+    with pytest.raises(ValueError, match="shuffled"):
+        Stream.of(0, "s").shuffled(np.array([0]), np.array([1 << 24]))
+
+
+def test_order_is_a_permutation():
+    assert sorted(Stream.of(0, "o").order(100).tolist()) == list(range(100))

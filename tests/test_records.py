@@ -1,0 +1,43 @@
+import torch
+
+from confed.records import Download, TableRows, Upload, gather_rows
+
+
+def table_rows():
+    base = torch.arange(12.0).view(1, 4, 3)
+    index = torch.tensor([[1, 3], [0, 4]])  # 4 is padding: the table has items 0 to 3
+    rows = torch.full((2, 2, 3), -1.0)
+    rows[1, 1] = 0.0
+    return TableRows(base, torch.zeros(2, dtype=torch.int64), index, rows)
+
+
+def test_dense_puts_the_changed_rows_into_the_downloaded_table():
+    dense = table_rows().dense()
+    base = torch.arange(12.0).view(4, 3)
+    assert torch.equal(dense[0][[1, 3]], torch.full((2, 3), -1.0))
+    assert torch.equal(dense[0][[0, 2]], base[[0, 2]])
+    assert torch.equal(dense[1][0], torch.full((3,), -1.0))
+    assert torch.equal(dense[1][1:], base[1:])
+
+
+def test_changes_are_zero_on_padding():
+    changes = table_rows().changes()
+    assert torch.equal(changes[0, 0], torch.tensor([-4.0, -5.0, -6.0]))
+    assert torch.equal(changes[1, 1], torch.zeros(3))
+
+
+def test_an_item_table_counts_whole():
+    """Bytes are those of the dense tables: two clients, 4 items, width 3, float32."""
+    upload = Upload(torch.tensor([5, 9]), {"items": table_rows(), "bias": torch.zeros(2, 1)})
+    assert upload.nbytes == 2 * (4 * 3 + 1) * 4
+
+
+def test_a_download_counts_one_version_per_client():
+    download = Download({"items": torch.zeros(3, 4, 2)}, torch.zeros(7, dtype=torch.int64), {"m": torch.zeros(5)})
+    assert download.bytes_per_client == 4 * 2 * 4 + 5 * 4
+
+
+def test_gather_rows_follows_each_clients_version():
+    tables = torch.arange(2 * 3 * 1.0).view(2, 3, 1)
+    rows = gather_rows(tables, torch.tensor([1, 0]), torch.tensor([[0, 3], [2, 1]]))
+    assert rows[:, :, 0].tolist() == [[3.0, 0.0], [2.0, 1.0]]

@@ -9,6 +9,7 @@ It shares with the package only what defines the task: the sampled rows, their o
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class PlainNeuMF(nn.Module):
         self.gmf_user = nn.Parameter(torch.zeros(dim))
         self.mlp_user = nn.Parameter(torch.zeros(dim))
         widths = [2 * dim, *tower]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
         self.output = nn.Linear(dim + widths[-1], 1)
 
     def forward(self, item: Tensor) -> Tensor:

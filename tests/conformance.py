@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from benchmarks import plain
 from safetensors.torch import load_file, save_file
 
-from benchmarks import plain
 from confed.clients.sampling import draw_rows
 from confed.data.split import Split
 from confed.engines.base import Trainer
@@ -205,13 +205,15 @@ class FederatedConformance(TrainerConformance):
         return LocalEngine(pieces, tiny.cut().training, SEED, dtype="float64")
 
 
-def oracle_round(
-    oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor]
-) -> dict[str, torch.Tensor]:
+def oracle_round(oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """One round, one client after another, on the rows the engine draws; returns what the state should be."""
     procedure = engine.pieces.procedure
     rows = draw_rows(
-        engine.data, np.arange(engine.data.users), procedure.negatives, Stream.of(SEED, "negatives", 1), engine.dtype
+        engine.data,
+        np.arange(engine.data.users),
+        procedure.negatives,
+        Stream.of(SEED, "negatives", 1),
+        engine.dtype,
     )
     shuffle = Stream.of(SEED, "shuffle", 1)
     template = oracle.federation.model.double().state_dict()
@@ -251,4 +253,6 @@ def _merge(rule: str, before: torch.Tensor, values: list[torch.Tensor], samples:
 def assert_equal_states(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor], tolerance: float) -> None:
     assert one.keys() == other.keys()
     for name, value in one.items():
-        torch.testing.assert_close(value, other[name], rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(
+            value, other[name], rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
+        )

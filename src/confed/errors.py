@@ -18,5 +18,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:
     """The error for a name that does not exist, with the nearest names that do."""
     known = sorted(known)
     near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {some}"
     return ConfedError(f"unknown {kind} {name!r}: {hint}")

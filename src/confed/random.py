@@ -95,7 +95,8 @@ class Stream:
         packed = (bits >> np.uint64(_SLOT_BITS) << np.uint64(_SLOT_BITS)) | slots
         packed[slots[None, :] >= length[:, None].astype(np.uint64)] = _NO_SLOT
         packed.sort(axis=1)
-        return np.minimum(packed & np.uint64((1 << _SLOT_BITS) - 1), max(width - 1, 0)).astype(np.int64)
+        order: Ints = np.minimum(packed & np.uint64((1 << _SLOT_BITS) - 1), max(width - 1, 0)).astype(np.int64)
+        return order
 
     def order(self, length: int) -> Ints:
         """A random order of 0 … length − 1 in which an element's place depends on its own hash alone."""

@@ -123,9 +123,7 @@ def test_the_hash_without_time_depends_on_the_order() -> None:
 
 def test_the_hash_does_not_know_how_numbers_were_written() -> None:
     whole = pl.DataFrame({"user": [1, 2], "item": [3, 4], "rating": [5, 0], "timestamp": [7, 8]})
-    text = pl.DataFrame(
-        {"user": ["1", "2"], "item": ["3", "4"], "rating": [5.0, -0.0], "timestamp": [7.0, 8.0]}
-    )
+    text = pl.DataFrame({"user": ["1", "2"], "item": ["3", "4"], "rating": [5.0, -0.0], "timestamp": [7.0, 8.0]})
     assert Interactions.of(whole).content_hash == Interactions.of(text).content_hash
 
 
@@ -223,9 +221,7 @@ def test_bad_values_are_named(column: str, values: list[object], message: str) -
 def test_frames_that_cannot_be_interactions() -> None:
     with pytest.raises(ConfedError, match="no rows"):
         Interactions.of(pl.DataFrame({"user": [], "item": []}))
-    with pytest.raises(
-        ConfedError, match=r"no column looks like the item id; its columns are user, thing: .* item="
-    ):
+    with pytest.raises(ConfedError, match=r"no column looks like the item id; its columns are user, thing: .* item="):
         Interactions.of(pl.DataFrame({"user": ["a"], "thing": ["x"]}))
     with pytest.raises(ConfedError, match="there is no column 'what'"):
         Interactions.of(pl.DataFrame({"user": ["a"], "item": ["x"]}), columns={"item": "what"})

@@ -87,9 +87,7 @@ def test_a_user_with_too_few_items_is_named():
 def test_every_interaction_lands_in_exactly_one_part(rows):
     full = [(u, 100 + i, 1.0, 0) for u in range(4) for i in range(3)] + [(u, i, 1.0, t) for u, i, t in rows]
     cut = split(data(full), PAPER, 0)
-    parts = [
-        sorted([*cut.training.positives[u].tolist(), int(cut.validation[u]), int(cut.test[u])]) for u in range(4)
-    ]
+    parts = [sorted([*cut.training.positives[u].tolist(), int(cut.validation[u]), int(cut.test[u])]) for u in range(4)]
     index = {item: i for i, item in enumerate(cut.item_ids)}
     assert parts == [sorted(index[str(i)] for v, i, _, _ in full if v == u) for u in range(4)]
 

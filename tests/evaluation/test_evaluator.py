@@ -31,7 +31,10 @@ def test_sampled_and_full_ranks_equal_a_plain_loop(chunk):
     scores = torch.randint(0, 12, (some.users, some.items), generator=torch.Generator().manual_seed(0)).double()
     result = evaluate(TINY_STRICT, scores, chunk=chunk)
     for part, target, drawn in zip(
-        ("validation", "test"), (some.validation, some.test), draw_candidates(some, TINY_STRICT, 0), strict=True
+        ("validation", "test"),
+        (some.validation, some.test),
+        draw_candidates(some, TINY_STRICT, 0),
+        strict=True,
     ):
         above, equal = ranks_by_loop(scores, target, drawn)
         assert result.sampled[part].above.tolist() == above
@@ -80,9 +83,7 @@ def test_a_held_out_item_that_is_also_a_training_item_is_still_ranked():
     """Data with repeated pairs under `paper`: nothing may hide the held-out item itself."""
     from tests.data.test_split import data
 
-    rows = [("a", i, 1.0, t) for i, t in [(1, 1), (2, 2), (3, 3), (1, 4)]] + [
-        ("b", 10 + i, 1.0, i) for i in range(40)
-    ]
+    rows = [("a", i, 1.0, t) for i, t in [(1, 1), (2, 2), (3, 3), (1, 4)]] + [("b", 10 + i, 1.0, i) for i in range(40)]
     some = split(data(rows), PAPER, 0)
     protocol = TINY_PAPER.model_copy(update={"negatives": 2, "cutoffs": (1,), "select_metric": "hr@1"})
     scores = torch.zeros(some.users, some.items)

@@ -47,7 +47,10 @@ def test_a_user_that_was_not_ranked_scores_zero():
     assert set(report.values()) == {0.0}
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), min_size=1), st.sampled_from(["lost", "expected"]))
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), min_size=1),
+    st.sampled_from(["lost", "expected"]),
+)
 def test_ndcg_lies_between_its_bounds(pairs, ties):
     """NDCG@K is in [HR@K / log2(K + 1), HR@K], and metrics grow with K (methods.md, appendix B)."""
     above, equal = (np.array(column) for column in zip(*pairs, strict=True))

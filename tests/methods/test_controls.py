@@ -1,9 +1,9 @@
 import pytest
 import torch
+from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
 from torch import nn
 
 import confed
-from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
 from tests.conformance import FederatedConformance, Oracle
 from tests.realdata import require
 

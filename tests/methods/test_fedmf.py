@@ -1,6 +1,6 @@
 import pytest
-
 from benchmarks.plain import PlainDot, PlainFederation, PlainStep
+
 from confed.methods.registry import method_named
 from tests.conformance import FederatedConformance, Oracle
 
@@ -13,9 +13,7 @@ class FedMFConformance(FederatedConformance):
     def oracle(self, config, items):
         rates = {"user": config.learning_rate, "embedding": config.item_rate(items)}
         return Oracle(
-            PlainFederation(
-                PlainDot(items, config.dim), (PlainStep(rates),), config.local_epochs, config.batch_size
-            ),
+            PlainFederation(PlainDot(items, config.dim), (PlainStep(rates),), config.local_epochs, config.batch_size),
             names={"items": "embedding.weight", "user": "user"},
             merge={"items": RULES[config.aggregation]},
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
-
 from benchmarks.plain import PlainFederation, PlainNeuMF, PlainStep
+
 from tests.conformance import FederatedConformance, Oracle
 from tests.tiny import ITEMS
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-
 from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
+
 from confed.methods.registry import method_named
 from tests.conformance import FederatedConformance, Oracle
 from tests.tiny import ITEMS, USERS

@@ -30,7 +30,10 @@ def test_defaults_of_method_and_dataset():
     [
         (lambda: resolve("pfedrek", "x"), "unknown method 'pfedrek': did you mean pfedrec"),
         (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),
-        (lambda: resolve("pfedrec", "x", options={"batchsize": 1}), "unknown option 'batchsize': did you mean batch_size"),
+        (
+            lambda: resolve("pfedrec", "x", options={"batchsize": 1}),
+            "unknown option 'batchsize': did you mean batch_size",
+        ),
         (lambda: resolve("pfedrec", "x", options={"batch_size": 0}), "method pfedrec: batch_size = 0"),
         (lambda: resolve("pfedrec", "x", options={"dim": "wide"}), "method pfedrec: dim = 'wide'"),
         (lambda: resolve("pfedrec", "x", options={"rank_ties": "won"}), "protocol strict: rank_ties = 'won'"),
@@ -53,7 +56,15 @@ def test_written_settings_read_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3", 3), ("0.5", 0.5), ("true", True), ("mean", "mean"), ("[1, 2]", [1, 2]), ('"3"', "3"), ("a=b", "a=b")],
+    [
+        ("3", 3),
+        ("0.5", 0.5),
+        ("true", True),
+        ("mean", "mean"),
+        ("[1, 2]", [1, 2]),
+        ('"3"', "3"),
+        ("a=b", "a=b"),
+    ],
 )
 def test_parse_option(text, value):
     assert parse_option(f"key={text}") == ("key", value)

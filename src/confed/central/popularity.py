@@ -44,7 +44,5 @@ class Popularity(CentralMethod):
     config_class = PopularityConfig
     rounds = 1
 
-    def trainer(
-        self, config: PopularityConfig, data: TrainingData, seed: int, dtype: str
-    ) -> PopularityTrainer:
+    def trainer(self, config: PopularityConfig, data: TrainingData, seed: int, dtype: str) -> PopularityTrainer:
         return PopularityTrainer(data, seed, dtype)

@@ -72,9 +72,7 @@ def list_datasets(as_json: Json = False) -> None:
 
 
 @app.command("get")
-def get(
-    name: Annotated[str, typer.Argument(help="A name from `confed data list`.")], as_json: Json = False
-) -> None:
+def get(name: Annotated[str, typer.Argument(help="A name from `confed data list`.")], as_json: Json = False) -> None:
     """Fetch a dataset, check it, and say where it is."""
     with _download_progress() as progress:
         data = get_dataset(name, progress, _notice)
@@ -109,9 +107,7 @@ def describe(
     columns = _columns(user_column, item_column, rating_column, timestamp_column)
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
     with _download_progress() as progress:
-        data = load_dataset(
-            dataset, min_interactions=min_interactions, progress=progress, notice=_notice, **options
-        )
+        data = load_dataset(dataset, min_interactions=min_interactions, progress=progress, notice=_notice, **options)
     facts = _facts(data)
     emit(facts, as_json, lambda: _render_facts(facts))
 

@@ -12,10 +12,21 @@ import typer
 from rich.table import Table
 
 from confed.cli.output import console, emit
-from confed.data.registry import REGISTRY
-from confed.data.sources import cache_dir, data_dir, find_local
+from confed.data.registry import REGISTRY, find_local
+from confed.data.sources import cache_dir, data_dir
 
-_PACKAGES = ("confed", "torch", "numpy", "scipy", "polars", "pydantic", "typer", "rich", "safetensors", "implicit")
+_PACKAGES = (
+    "confed",
+    "torch",
+    "numpy",
+    "scipy",
+    "polars",
+    "pydantic",
+    "typer",
+    "rich",
+    "safetensors",
+    "implicit",
+)
 _EXTRAS = {"deploy": "flwr", "scale": "ray", "web": "fastapi", "tune": "optuna", "privacy": "dp-accounting"}
 
 

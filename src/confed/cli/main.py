@@ -39,7 +39,7 @@ def main() -> None:
     try:
         app()
     except ConfedError as error:
-        err_console.print(f"[bold red]error:[/] ", end="")
+        err_console.print("[bold red]error:[/] ", end="")
         err_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -23,7 +23,7 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
     """List every method; `confed methods show NAME` tells all about one."""
     if context.invoked_subcommand:
         return
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": m.name, "kind": m.kind, "title": m.title, "rounds": m.rounds, "citation": m.citation}
         for m in METHODS.values()
     ]
@@ -31,7 +31,7 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
     def render() -> None:
         table = Table("name", "kind", "rounds", "what it is")
         for row in rows:
-            table.add_row(row["name"], row["kind"], str(row["rounds"]), str(row["title"]))
+            table.add_row(row["name"], row["kind"], str(row["rounds"]), row["title"])
         console.print(table)
 
     emit({"methods": rows}, as_json, render)
@@ -65,7 +65,7 @@ def describe(method: Method) -> dict[str, Any]:
         "kind": method.kind,
         "title": method.title,
         "citation": method.citation,
-        "about": inspect.getdoc(sys.modules[type(method).__module__]) or "",
+        "about": _paragraphs(inspect.getdoc(sys.modules[type(method).__module__]) or ""),
         "rounds": method.rounds,
         "options": [
             {"name": key, "default": _plain(field.get_default()), "meaning": field.description or ""}
@@ -85,6 +85,11 @@ def describe(method: Method) -> dict[str, Any]:
         facts["uploads"] = sorted(pieces.strategy.uploads)
         facts["aggregation"] = pieces.strategy.needs
     return facts
+
+
+def _paragraphs(text: str) -> str:
+    """Docstrings are wrapped for the source; let the terminal wrap them anew."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import typer
 from confed.cli.output import console, emit
 from confed.cli.progress import live_progress
 from confed.cli.tables import results_table
-from confed.errors import ConfedError
+from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
 
@@ -19,9 +19,12 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter or a protocol switch; may be repeated."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
-ProtocolName = Annotated[str, typer.Option("--protocol", help="strict, or paper to compare with published figures.")]
+ProtocolName = Annotated[
+    str | None,
+    typer.Option("--protocol", help="strict (the default), or paper to compare with published figures."),
+]
 Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds, or epochs of a central method.")]
-Seed = Annotated[int, typer.Option("--seed", help="The first seed.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Clients trained at once; does not change results.")]
@@ -34,7 +37,8 @@ MinInteractions = Annotated[
     int | None, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
 ]
 Checkpoint = Annotated[
-    float | None, typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round.")
+    float | None,
+    typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round."),
 ]
 Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fields of the run, [options] for --set.")]
 
@@ -42,9 +46,9 @@ Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fiel
 def run(
     method: Annotated[str | None, typer.Argument(help="See `confed methods`.")] = None,
     dataset: Annotated[str | None, typer.Argument(help="A name from `confed data list`, or a file.")] = None,
-    protocol: ProtocolName = "strict",
+    protocol: ProtocolName = None,
     rounds: Rounds = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     seeds: Seeds = 1,
     options: Set = None,
     config: Config = None,
@@ -67,30 +71,29 @@ def run(
         with live_progress() as listener:
             _show(api.resume(resume, rounds=rounds, listener=listener).summary, as_json)
         return
-    given = _from_file(config)
-    method = method or given.pop("method", None)
-    dataset = dataset or given.pop("dataset", None)
-    if not method or not dataset:
+    said: dict[str, Any] = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
+    said |= {"engine": engine, "chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
+    said |= {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
+    chosen = _file_then_line(config, said, options)
+    if "method" not in chosen or "dataset" not in chosen:
         raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
-    arguments = {"protocol": protocol, "rounds": rounds, "engine": engine, "chunk": chunk, "dtype": dtype}
-    arguments |= {"eval_every": eval_every, "patience": patience, "min_interactions": min_interactions}
-    arguments |= {"checkpoint_seconds": checkpoint_seconds, "out": out, "folder": folder}
-    arguments = _override(given, arguments, options)
-    first = given.get("seed", seed) if seed == 0 else seed
+    first = chosen.pop("seed", 0)
     with live_progress() as listener:
-        arguments["listener"] = listener
-        _show(api.run_seeds(method, dataset, range(first, first + seeds), **arguments), as_json)
+        places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener}
+        summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
+    _show(summary, as_json)
 
 
 def compare(
     methods: Annotated[list[str], typer.Argument(help="Two or more methods.")],
     dataset: Annotated[str, typer.Option("--dataset", help="A name from `confed data list`, or a file.")],
-    protocol: ProtocolName = "strict",
+    protocol: ProtocolName = None,
     rounds: Rounds = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     seeds: Seeds = 1,
+    options: Set = None,
     out: Out = api.DEFAULT_OUT,
     engine: Engine = None,
     chunk: Chunk = None,
@@ -105,9 +108,10 @@ def compare(
             methods,
             dataset,
             seeds=seeds,
-            seed=seed,
-            protocol=protocol,
+            seed=seed or 0,
+            protocol=protocol or "strict",
             rounds=rounds,
+            options=dict(parse_option(text) for text in options or []),
             out=out,
             engine=engine,
             chunk=chunk,
@@ -116,7 +120,7 @@ def compare(
             min_interactions=min_interactions,
             listener=listener,
         )
-    result = {"dataset": dataset, "protocol": protocol, "methods": summaries}
+    result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
     emit(result, as_json, lambda: console.print(results_table(summaries)))
 
 
@@ -138,18 +142,25 @@ def recommend(
     emit({"run": str(run_dir), "user": user, "items": records}, as_json, render)
 
 
-def _from_file(config: Path | None) -> dict[str, Any]:
-    return read_toml(config) if config else {}
+def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
+    """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
+    given = read_toml(config) if config else {}
+    if unknown := set(given) - set(said) - {"options"}:
+        raise unknown_name(f"key in {config}:", min(unknown), [*said, "options"])
+    chosen = given | {name: value for name, value in said.items() if value is not None}
+    chosen["options"] = {
+        **_flat(given.get("options", {})),
+        **dict(parse_option(text) for text in options or []),
+    }
+    return chosen
 
 
-def _override(given: dict[str, Any], arguments: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
-    """What the file says, then what the command line says; --set pairs join the file's [options]."""
-    said = {name: value for name, value in arguments.items() if value is not None}
-    if "protocol" in given and said["protocol"] == "strict":
-        del said["protocol"]
-    merged = {name: value for name, value in given.items() if name not in ("seed", "options")} | said
-    merged["options"] = {**given.get("options", {}), **dict(parse_option(text) for text in options or [])}
-    return merged
+def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Sections of [options] by dotted name, as --set spells them."""
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:

@@ -7,6 +7,11 @@ from typing import Any
 
 from rich.table import Table
 
+_CAPTION = (
+    "Percent, on test items. HR@10 / NDCG@10: against sampled candidates; full ranking: against all items. "
+    "Traffic: bytes per client and round, up / down."
+)
+
 
 def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     """Quality, cost and, under `paper`, the published figure beside ours; one row per method."""
@@ -14,25 +19,30 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     paper = any(summary["published"] for summary in summaries)
     seeds = len(first.get("runs", [first]))
     title = f"{first['dataset']}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
-    table = Table(title=title, caption="percent; full: all items ranked; bytes: per client and round, up / down")
-    for heading in ("method", "view", "HR@10", "NDCG@10"):
-        table.add_column(heading, justify="left" if heading in ("method", "view") else "right")
+    table = Table(title=title, caption=_CAPTION)
+    headings = ["method", "view", "HR@10 / NDCG@10", "full ranking", "rounds", "s/round", "MB", "traffic"]
     if paper:
-        table.add_column("published", justify="right")
-    for heading in ("full HR@10", "full NDCG@10", "rounds", "s/round", "MB", "bytes"):
-        table.add_column(heading, justify="right")
+        headings.insert(3, "published")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("method", "view") else "right", no_wrap=True)
     for summary in summaries:
-        table.add_row(*_row(summary, paper))
+        row = [
+            summary["method"],
+            summary["view"],
+            _pair(summary, ""),
+            _pair(summary, "full_"),
+            _rounds(summary),
+        ]
+        row += [f"{summary['seconds_per_round']:.2f}", f"{summary['peak_rss_mb']:.0f}", _traffic(summary)]
+        if paper:
+            row.insert(3, _published(summary))
+        table.add_row(*row)
     return table
 
 
-def _row(summary: Mapping[str, Any], paper: bool) -> list[str]:
-    row = [summary["method"], summary["view"], _value(summary, "hr@10"), _value(summary, "ndcg@10")]
-    if paper:
-        row.append(published_cell(summary, "sampled"))
-    row += [_value(summary, "full_hr@10"), _value(summary, "full_ndcg@10"), _rounds(summary)]
-    row += [f"{summary['seconds_per_round']:.2f}", f"{summary['peak_rss_mb']:.0f}", _traffic(summary)]
-    return row
+def _pair(summary: Mapping[str, Any], prefix: str) -> str:
+    """Hit rate and NDCG at 10, with the standard deviation over seeds where there are several."""
+    return " / ".join(_value(summary, f"{prefix}{metric}@10") for metric in ("hr", "ndcg"))
 
 
 def _value(summary: Mapping[str, Any], metric: str) -> str:
@@ -40,20 +50,20 @@ def _value(summary: Mapping[str, Any], metric: str) -> str:
     return f"{summary[metric]:.2f}{spread}"
 
 
-def published_cell(summary: Mapping[str, Any], ranking: str) -> str:
-    """The first published figure of that ranking."""
-    cells = [f"{p['hr']:.2f} / {p['ndcg']:.2f}" for p in summary["published"] if p["ranking"] == ranking]
+def _published(summary: Mapping[str, Any]) -> str:
+    """The first published figure with sampled candidates."""
+    cells = [f"{p['hr']:.2f} / {p['ndcg']:.2f}" for p in summary["published"] if p["ranking"] == "sampled"]
     return cells[0] if cells else "–"
 
 
 def _rounds(summary: Mapping[str, Any]) -> str:
-    best = f" (best {summary['best_round']})" if "best_round" in summary else ""
-    return f"{summary['rounds']}{best}"
+    """All rounds, and the one that validation chose."""
+    best = f"{summary['best_round']} of " if "best_round" in summary else ""
+    return f"{best}{summary['rounds']}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
-    participations = max(summary["participations"], 1)
-    up, down = (summary[f"{way}_bytes"] / participations for way in ("upload", "download"))
+    up, down = (summary[f"{way}_bytes"] / max(summary["participations"], 1) for way in ("upload", "download"))
     return f"{human_bytes(up)} / {human_bytes(down)}" if up or down else "–"
 
 

@@ -42,5 +42,3 @@ class ClientStore:
         table = self.tensors[name]
         flat = (clients[:, None] * self._items[name] + index).reshape(-1)
         return table.view(-1, table.shape[-1]), flat
-
-

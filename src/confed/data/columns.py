@@ -48,9 +48,7 @@ class Table:
     titles: Mapping[str, str] = field(default_factory=dict)
 
 
-def from_frame(
-    frame: pl.DataFrame, columns: Mapping[str, str] | None = None, label: str = "the data frame"
-) -> Table:
+def from_frame(frame: pl.DataFrame, columns: Mapping[str, str] | None = None, label: str = "the data frame") -> Table:
     """The interactions in a polars frame; `columns` maps our names (user, item, ...) to the frame's."""
     require_roles(columns or {})
     if frame.height == 0:
@@ -99,9 +97,7 @@ def places_by_number(names: Sequence[str], given: Mapping[str, str], label: str)
     """The same for a file without header: columns are called 1, 2, 3, ... in the order of `ROLES`."""
     for role, name in given.items():
         if name not in names:
-            raise _missing(
-                role, names, label, f"there is no header, so columns are numbers; {name!r} is none"
-            )
+            raise _missing(role, names, label, f"there is no header, so columns are numbers; {name!r} is none")
     places = {role: int(name) - 1 for role, name in given.items()}
     for place, role in enumerate(ROLES[: len(names)]):
         if role not in places and place not in places.values():
@@ -148,9 +144,7 @@ def _ids(column: pl.Series, role: str, where: Where) -> pl.Series:
     try:
         ids = column.cast(pl.String)
     except pl.exceptions.PolarsError:
-        raise ConfedError(
-            f"{where(0)}: {role} ids of type {column.dtype} cannot be used; make them text"
-        ) from None
+        raise ConfedError(f"{where(0)}: {role} ids of type {column.dtype} cannot be used; make them text") from None
     bad = _first(ids.is_null() | (ids.str.strip_chars() == ""))
     if bad is not None:
         raise ConfedError(f"{where(bad)}: the {role} id is empty; fill it in or remove the row")

@@ -194,9 +194,7 @@ class Interactions:
 
 def _codes(column: pl.Series) -> tuple[list[str], pl.Series]:
     """The sorted distinct ids of a column, and per row the position of its id among them."""
-    ids = pl.DataFrame({"id": column.unique()}).with_columns(
-        number=pl.col("id").cast(pl.Int128, strict=False)
-    )
+    ids = pl.DataFrame({"id": column.unique()}).with_columns(number=pl.col("id").cast(pl.Int128, strict=False))
     order = ["id"] if ids["number"].null_count() else ["number", "id"]
     ordered = ids.sort(order)["id"]
     return ordered.to_list(), column.cast(pl.Enum(ordered)).to_physical()

@@ -334,9 +334,7 @@ def load_dataset(
     return data.keep_users(min_interactions)
 
 
-def _named(
-    source: str, options: dict[str, Any], progress: Progress | None, notice: Notice | None
-) -> Interactions:
+def _named(source: str, options: dict[str, Any], progress: Progress | None, notice: Notice | None) -> Interactions:
     kind, _, told = source.partition(":")
     if kind == "synthetic":
         return synthetic(**_synthetic_options(told, options))
@@ -354,10 +352,19 @@ def _named(
 
 
 def _registered(entry: DatasetEntry, progress: Progress | None, notice: Notice | None) -> Interactions:
+    known = find_local(entry.name)
     file, path = sources.find(
         entry.name, entry.files, entry.remotes, terms=entry.terms, progress=progress, notice=notice
     )
-    copy = next(copy for copy in entry.copies if copy.file == file)
+    try:
+        return _read(entry, next(copy for copy in entry.copies if copy.file == file), path)
+    except ConfedError:
+        if known is None:
+            path.unlink()  # a download that is not what it should be must not be found the next time
+        raise
+
+
+def _read(entry: DatasetEntry, copy: Copy, path: Path) -> Interactions:
     titled = sources.at_hand(entry.titles)
     data = Interactions.of(
         path,

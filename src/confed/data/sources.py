@@ -104,7 +104,7 @@ def find(
     for remote in remotes:
         try:
             file = fetch(remote, progress)
-        except (OSError, http.client.HTTPException, zipfile.BadZipFile, KeyError, _FetchError) as error:
+        except (OSError, http.client.HTTPException, zipfile.BadZipFile, _FetchError) as error:
             failures.append(f"{remote}: {error}")
             continue
         announce(f"{name}: downloaded from {remote}. Terms of the data: {terms}", notice)
@@ -213,8 +213,7 @@ def _not_found(name: str, files: Sequence[str], failures: Sequence[str]) -> Conf
     how = "" if folder else " and set CONFED_DATA to that folder"
     tried = "\n  ".join(failures)
     return ConfedError(
-        f"dataset {name} was not found; tried\n  {tried}\n"
-        f"To supply it by hand, put the file at {by_hand}{how}."
+        f"dataset {name} was not found; tried\n  {tried}\nTo supply it by hand, put the file at {by_hand}{how}."
     )
 
 

@@ -123,6 +123,6 @@ def _require_enough(history: Ragged, data: Interactions) -> None:
     if len(short):
         user = int(short[0])
         raise ConfedError(
-            f"{data.name}: user {data.users[user]!r} has {history.lengths[user]} item(s), leave-one-out needs {_FEWEST} "
-            f"({len(short)} of {data.n_users} users have too few): drop such users with --min-interactions {_FEWEST}"
+            f"{data.name}: user {data.users[user]!r} has {history.lengths[user]} item(s), leave-one-out needs "
+            f"{_FEWEST} ({len(short)} of {data.n_users} users have too few): drop such users with --min-interactions {_FEWEST}"
         )

@@ -38,6 +38,7 @@ class Recipe:
     """On average; every user has at least five distinct items, nobody more than half of all items."""
     groups: int = 8
     categories: int = 16
+    """At most one per item."""
     affinity: float = 0.8
     """Share of a user's interactions that goes to the favourite categories of its group."""
     skew: float = 1.0
@@ -50,7 +51,7 @@ class Recipe:
             "items": self.items < _FEWEST,
             "interactions_per_user": self.interactions_per_user < _FEWEST,
             "groups": self.groups < 1,
-            "categories": not 1 <= self.categories <= self.items,
+            "categories": self.categories < 1,
             "affinity": not 0 <= self.affinity <= 1,
             "skew": self.skew < 0,
             "seed": self.seed < 0,
@@ -59,16 +60,19 @@ class Recipe:
             if wrong:
                 raise ConfedError(
                     f"synthetic: {name}={getattr(self, name)} is impossible; it takes at least 1 user, "
-                    f"{_FEWEST} items, {_FEWEST} interactions per user and 1 group, from 1 to `items` "
-                    "categories, affinity in [0, 1], skew and seed not negative"
+                    f"{_FEWEST} items, {_FEWEST} interactions per user, 1 group and 1 category, affinity in "
+                    "[0, 1], skew and seed not negative"
                 )
+
+    @property
+    def kinds(self) -> int:
+        """How many categories there really are."""
+        return min(self.categories, self.items)
 
     @property
     def name(self) -> str:
         """The text from which `load_dataset` makes the same data again."""
-        told = [
-            f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default
-        ]
+        told = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default]
         return f"synthetic:{','.join(told)}" if told else "synthetic"
 
 
@@ -125,7 +129,7 @@ def _truth(recipe: Recipe) -> Truth:
     rng = _generator(recipe, "truth")
     return Truth(
         user_group=rng.integers(recipe.groups, size=recipe.users),
-        item_category=rng.permutation(np.arange(recipe.items) % recipe.categories),
+        item_category=rng.permutation(np.arange(recipe.items) % recipe.kinds),
     )
 
 
@@ -150,10 +154,10 @@ class _Taste:
 
 def _taste(recipe: Recipe, truth: Truth) -> _Taste:
     rng = _generator(recipe, "taste")
-    favourites = max(1, recipe.categories // 4)
-    order = np.argsort(rng.random((recipe.groups, recipe.categories)), axis=1)
+    favourites = max(1, recipe.kinds // 4)
+    order = np.argsort(rng.random((recipe.groups, recipe.kinds)), axis=1)
     liked = order < favourites
-    share = recipe.affinity * liked / favourites + (1 - recipe.affinity) / recipe.categories
+    share = recipe.affinity * liked / favourites + (1 - recipe.affinity) / recipe.kinds
     popularity: Floats = np.power(1.0 + rng.permutation(recipe.items), -recipe.skew)
     by_category = np.argsort(truth.item_category, kind="stable")
     category = truth.item_category[by_category]
@@ -198,7 +202,7 @@ def _distinct_pairs(
     while missing.any():
         user = np.repeat(np.arange(recipe.users), missing)
         if rounds < _PREFERRED_ROUNDS:
-            item = taste.draw(group[user], recipe.categories, rng)
+            item = taste.draw(group[user], recipe.kinds, rng)
         else:
             item = rng.integers(recipe.items, size=len(user))
         pairs = _distinct(np.concatenate([pairs, user * recipe.items + item]))

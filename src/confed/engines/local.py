@@ -34,7 +34,13 @@ class LocalEngine(Trainer):
     """Trains the clients of a `TrainingData` with the pieces of a method."""
 
     def __init__(
-        self, pieces: Pieces, data: TrainingData, seed: int, *, chunk: int | None = None, dtype: str = "float32"
+        self,
+        pieces: Pieces,
+        data: TrainingData,
+        seed: int,
+        *,
+        chunk: int | None = None,
+        dtype: str = "float32",
     ) -> None:
         self.pieces = pieces
         self.data = data

@@ -32,21 +32,18 @@ class Ranks:
         A tie of e candidates leaves the ranks above + 1 … above + e + 1 equally likely: their gains are averaged.
         A lost tie takes the last of them.
         """
-        cumulative = np.concatenate([[0.0], np.cumsum(_gain(metric, k))])
+        cumulative: Floats = np.concatenate([[0.0], np.cumsum(_gain(metric, k))])
         last = np.minimum(self.above + self.equal + 1, k)
         if ties == "lost":
-            first, share = self.above + self.equal, np.ones(len(self.above))
+            value = cumulative[last] - cumulative[np.minimum(self.above + self.equal, k)]
         else:
-            first, share = self.above, 1.0 / (self.equal + 1.0)
-        value: Floats = (cumulative[last] - cumulative[np.minimum(first, k)]) * share
+            value = (cumulative[last] - cumulative[np.minimum(self.above, k)]) / (self.equal + 1.0)
         return np.where(self.above < 0, 0.0, value)
 
     def report(self, cutoffs: Iterable[int], ties: Literal["lost", "expected"]) -> dict[str, float]:
         """Mean over users, in percent, of every metric at every cut-off."""
         return {
-            f"{metric}@{k}": 100.0 * float(self.per_user(metric, k, ties).mean())
-            for k in cutoffs
-            for metric in METRICS
+            f"{metric}@{k}": 100.0 * float(self.per_user(metric, k, ties).mean()) for k in cutoffs for metric in METRICS
         }
 
 

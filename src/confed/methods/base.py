@@ -16,6 +16,8 @@ from confed.evaluation.protocol import View
 from confed.server.selection import Selection
 from confed.server.strategies import Strategy
 
+Kind = Literal["federated", "central", "control"]
+
 
 class Reproduction(BaseModel):
     """Faithfulness to flaws of published code, off by default."""
@@ -48,6 +50,7 @@ class FederatedConfig(MethodConfig):
     fraction: float = Field(default=1.0, gt=0, le=1)
     """Share of the clients that take part in a round."""
     reproduction: Reproduction = Reproduction()
+    """Flaws of published code to reproduce, such as reproduction.saturating_bce."""
 
     @property
     def loss(self) -> Term:
@@ -71,7 +74,7 @@ class Method(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     citation: ClassVar[str]
-    kind: ClassVar[Literal["federated", "central", "control"]]
+    kind: ClassVar[Kind]
     config_class: ClassVar[type[MethodConfig]]
     rounds: ClassVar[int] = 100
     """Default number of rounds, or of epochs where the data is in one place."""
@@ -91,7 +94,7 @@ class Method(ABC):
 class FederatedMethod(Method):
     """A cross-device method."""
 
-    kind = "federated"
+    kind: ClassVar[Kind] = "federated"
 
     @abstractmethod
     def pieces(self, config: Any, items: int) -> Pieces:

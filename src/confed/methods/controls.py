@@ -7,13 +7,13 @@ it still passes every published figure on MovieLens-100K, because training negat
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from confed.clients.backbones import LinearHead, Scalar
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.base import FederatedConfig, FederatedMethod, Kind, Pieces
 from confed.methods.pfedrec import PFedRecConfig
 from confed.server.selection import Selection
 from confed.server.strategies import Average
@@ -28,7 +28,7 @@ class ScalarControl(FederatedMethod):
     name = "scalar"
     title = "Control: one number per user and item, no sharing"
     citation = "methods.md 3.6"
-    kind: ClassVar[Literal["federated", "central", "control"]] = "control"
+    kind: ClassVar[Kind] = "control"
     config_class = ScalarConfig
     rounds = 50
 
@@ -47,7 +47,7 @@ class LocalOnly(FederatedMethod):
     name = "local-only"
     title = "Control: PFedRec with the federation off"
     citation = "methods.md 3.6"
-    kind: ClassVar[Literal["federated", "central", "control"]] = "control"
+    kind: ClassVar[Kind] = "control"
     config_class = PFedRecConfig
 
     def pieces(self, config: PFedRecConfig, items: int) -> Pieces:

@@ -144,7 +144,17 @@ def pool(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     values = {name: np.array([summary[name] for summary in summaries]) for name in measured}
     mean = {name: float(value.mean()) for name, value in values.items()}
     std = {name: float(value.std(ddof=1)) for name, value in values.items()}
-    kept = ("method", "dataset", "protocol", "view", "published", "rounds", "participations", "upload_bytes", "download_bytes")
+    kept = (
+        "method",
+        "dataset",
+        "protocol",
+        "view",
+        "published",
+        "rounds",
+        "participations",
+        "upload_bytes",
+        "download_bytes",
+    )
     return {
         **{name: first[name] for name in kept},
         "seeds": [summary["seed"] for summary in summaries],

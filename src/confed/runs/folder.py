@@ -7,7 +7,6 @@ checkpoint is one safetensors file; its header carries the run's progress, so th
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from confed.data.sources import written_beside
 from confed.errors import ConfedError
 from confed.runs.settings import Settings
 
@@ -101,9 +101,8 @@ class RunFolder:
         # A tensor may serve both as the state and as the best: safetensors refuses to write shared memory.
         tensors |= {_BEST + name: t.clone() for name, t in checkpoint.best.items()}
         self._checkpoint_path.parent.mkdir(exist_ok=True)
-        beside = self._checkpoint_path.with_suffix(".part")
-        save_file(tensors, beside, metadata={"progress": json.dumps(asdict(checkpoint.progress))})
-        os.replace(beside, self._checkpoint_path)
+        with written_beside(self._checkpoint_path) as beside:
+            save_file(tensors, beside, metadata={"progress": json.dumps(asdict(checkpoint.progress))})
 
     def load_checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, or None if the run was broken before its first."""
@@ -160,7 +159,5 @@ def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Beside, then rename."""
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    with written_beside(path) as beside:
+        beside.write_text(text, encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +22,7 @@ from confed.methods.base import FederatedMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
+from confed.runs.memory import peak_rss_mb, reset_peak
 from confed.runs.settings import Settings
 
 Line = dict[str, Any]
@@ -37,24 +36,27 @@ class Experiment:
     settings: Settings
     data: Interactions
     cut: Split
+    evaluator: Evaluator
     trainer: Trainer
 
     @classmethod
     def prepare(cls, settings: Settings, data: Interactions | None = None) -> Experiment:
+        """Everything that can be wrong with data and settings is found here, before anything is written."""
         data = load_dataset(settings.dataset) if data is None else data
         if settings.min_interactions:
             data = data.keep_users(settings.min_interactions)
         cut = split(data, settings.protocol, settings.seed)
-        return cls(settings, data, cut, make_trainer(settings, cut))
+        evaluator = Evaluator(cut, settings.protocol, settings.seed)
+        trainer = make_trainer(settings, cut)
+        view = settings.protocol.view
+        if view and view not in trainer.views:
+            raise ConfedError(f"view = {view!r}: {settings.method} can be scored under {' or '.join(trainer.views)}")
+        return cls(settings, data, cut, evaluator, trainer)
 
     @property
     def view(self) -> View:
         """The view that is reported: the protocol's if it names one, else the method's own."""
-        view = self.settings.protocol.view or self.trainer.view
-        if view not in self.trainer.views:
-            known = " or ".join(self.trainer.views)
-            raise ConfedError(f"view = {view!r}: {self.settings.method} can be scored under {known}")
-        return view
+        return self.settings.protocol.view or self.trainer.view
 
 
 def make_trainer(settings: Settings, cut: Split) -> Trainer:
@@ -70,6 +72,7 @@ def make_trainer(settings: Settings, cut: Split) -> Trainer:
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
     """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
+    reset_peak()
     loop = _Loop(experiment, folder, listener)
     loop.resume()
     loop.run()
@@ -85,7 +88,7 @@ class _Loop:
         self.trainer = experiment.trainer
         self.folder = folder
         self.listener = listener
-        self.evaluator = Evaluator(experiment.cut, self.settings.protocol, self.settings.seed)
+        self.evaluator = experiment.evaluator
         self.progress = START
         self.best: dict[str, Tensor] = {}
         self.lines: list[Line] = []
@@ -143,9 +146,7 @@ class _Loop:
 
 
 def _line(number: int, report: RoundReport, results: Mapping[View, Result], seconds: float) -> Line:
-    views = {
-        view: {part: result.metrics(part) for part in ("validation", "test")} for view, result in results.items()
-    }
+    views = {view: {part: result.metrics(part) for part in ("validation", "test")} for view, result in results.items()}
     return {
         "round": number,
         "loss": report.loss,
@@ -187,10 +188,3 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
-
-
-def peak_rss_mb() -> float:
-    """The largest resident memory of this process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-

@@ -53,7 +53,12 @@ class Settings(BaseModel):
 
 
 def resolve(
-    method: str, dataset: str, *, protocol: str = "strict", options: Mapping[str, Any] | None = None, **run: Any
+    method: str,
+    dataset: str,
+    *,
+    protocol: str = "strict",
+    options: Mapping[str, Any] | None = None,
+    **run: Any,
 ) -> Settings:
     """Build the settings of a run from what a user says.
 

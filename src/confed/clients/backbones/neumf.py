@@ -55,7 +55,7 @@ class NeuMF(Backbone):
         return score
 
     def _tower(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        user_side, item_side = params["weight_0"].split(self.width, dim=2)
+        user_side, item_side = params["weight_0"][:, :, : self.width], params["weight_0"][:, :, self.width :]
         user_part = torch.matmul(user_side, params["mlp_user"][:, :, None])[:, None, :, 0]
         hidden = torch.relu(rows @ item_side.mT + user_part + params["bias_0"][:, None])
         for layer in range(1, len(self.tower)):

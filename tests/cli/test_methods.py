@@ -1,0 +1,36 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from confed.cli.main import app
+from confed.errors import ConfedError
+from confed.methods.registry import METHODS
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, arguments)
+
+
+def test_every_method_is_listed():
+    listed = json.loads(invoke("methods", "--json").stdout)["methods"]
+    assert [row["name"] for row in listed] == list(METHODS)
+    assert {row["kind"] for row in listed} == {"federated", "central", "control"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_explains_itself(name):
+    facts = json.loads(invoke("methods", "show", name, "--json").stdout)
+    assert facts["about"] and facts["citation"]
+    assert all(option["meaning"] for option in facts["options"])
+    assert invoke("methods", "show", name).exit_code == 0
+
+
+def test_what_travels_is_shown():
+    facts = json.loads(invoke("methods", "show", "fedncf", "--json").stdout)
+    assert "samples" in facts["uploads"] and "number of rows" in facts["discloses"]
+    assert facts["published"]["ml-100k"][0]["hr"] == 60.13
+
+
+def test_unknown_method():
+    assert isinstance(invoke("methods", "show", "fedncff").exception, ConfedError)

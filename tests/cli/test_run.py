@@ -1,0 +1,175 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from confed.cli.main import main
+
+NOT_COMPARED = {"seconds", "seconds_per_round", "peak_rss_mb", "run_dir"}
+TINY = "synthetic:users=40,items=80,seed=2"
+FEW = ["--set", "negatives=20", "--set", "dim=4"]
+
+
+@pytest.fixture
+def confed(tmp_path, monkeypatch, capsys):
+    """Call the command line in an empty folder; (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["confed", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            main()
+            sys.exit(0)
+        shown = capsys.readouterr()
+        return exit_.value.code or 0, shown.out, shown.err
+
+    return call
+
+
+@pytest.fixture
+def result(confed):
+    """Call with --json; the object that was printed."""
+
+    def call(*arguments):
+        code, out, err = confed(*arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    return call
+
+
+@pytest.fixture
+def failure(confed):
+    """Call and expect exit code 2; the message."""
+
+    def call(*arguments):
+        code, out, err = confed(*arguments)
+        assert (code, out) == (2, ""), err
+        return " ".join(err.split())
+
+    return call
+
+
+def test_run_then_recommend(result, failure, tmp_path):
+    summary = result("run", "pfedrec", TINY, "--rounds", 3, *FEW)
+    assert summary["rounds"] == 3
+    folder = tmp_path / summary["run_dir"]
+    assert {"config.toml", "metrics.jsonl", "summary.json", "checkpoint"} <= {p.name for p in folder.iterdir()}
+    answer = result("recommend", folder, "--user", 1, "-k", 4)
+    scores = [item["score"] for item in answer["items"]]
+    assert len(scores) == 4 and scores == sorted(scores, reverse=True)
+    assert failure("recommend", folder, "--user", "nobody").startswith("error: unknown user 'nobody'")
+
+
+def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
+    code, out, err = confed("run", "fedmf", TINY, "--rounds", 2, *FEW)
+    assert code == 0
+    assert "HR@10 / NDCG@10" in out and "fedmf" in out
+    assert "round 2/2" in err and "validation ndcg@10" in err
+
+
+def test_several_seeds_have_mean_and_deviation(result):
+    summary = result("run", "popularity", TINY, "--seeds", 3, "--set", "negatives=20")
+    values = [run["hr@10"] for run in summary["runs"]]
+    assert [run["seed"] for run in summary["runs"]] == [0, 1, 2]
+    assert summary["mean"]["hr@10"] == pytest.approx(sum(values) / 3)
+    assert summary["std"]["hr@10"] == pytest.approx((sum((v - sum(values) / 3) ** 2 for v in values) / 2) ** 0.5)
+
+
+def test_compare_is_one_object_with_one_summary_a_method(result):
+    answer = result("compare", "popularity", "ease", "--dataset", TINY, "--set", "negatives=20")
+    assert [summary["method"] for summary in answer["methods"]] == ["popularity", "ease"]
+
+
+def test_config_file_and_command_line(result, tmp_path):
+    (tmp_path / "run.toml").write_text(
+        f'method = "pfedrec"\ndataset = "{TINY}"\nprotocol = "paper"\nrounds = 5\nseed = 4\n'
+        "[options]\nnegatives = 15\ndim = 4\nbatch_size = 32\n"
+    )
+    summary = result("run", "--config", "run.toml", "--rounds", 2, "--set", "dim=3")
+    assert (summary["protocol"], summary["rounds"], summary["seed"]) == ("paper", 2, 4)
+    config = (tmp_path / summary["run_dir"] / "config.toml").read_text()
+    assert "batch_size = 32" in config and "dim = 3" in config
+
+
+def test_killed_and_resumed_ends_like_an_unbroken_run(result, tmp_path):
+    """SIGKILL in the middle: no handler can run."""
+    arguments = ["run", "pfedrec", TINY, "--rounds", "60", *FEW, "--checkpoint-seconds", "0"]
+    unbroken = result(*arguments, "--folder", "whole")
+    command = [sys.executable, "-m", "confed.cli.main", *arguments, "--folder", "broken"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    metrics = tmp_path / "broken" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (metrics.exists() and metrics.read_text().count("\n") >= 10):
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert not (tmp_path / "broken" / "summary.json").exists()
+    resumed = result("run", "--resume", "broken")
+    assert {k: v for k, v in resumed.items() if k not in NOT_COMPARED} == {
+        k: v for k, v in unbroken.items() if k not in NOT_COMPARED
+    }
+
+
+def test_resume_with_more_rounds(result):
+    result("run", "fedmf", TINY, "--rounds", 2, *FEW, "--folder", "a")
+    longer = result("run", "--resume", "a", "--rounds", 4)
+    straight = result("run", "fedmf", TINY, "--rounds", 4, *FEW, "--folder", "b")
+    assert longer["hr@10"] == straight["hr@10"] and longer["best_round"] == straight["best_round"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "pfedrek", TINY], "unknown method 'pfedrek': did you mean pfedrec"),
+        (["run", "pfedrec", "ml-10k"], "unknown dataset 'ml-10k': did you mean ml-100k"),
+        (
+            ["run", "pfedrec", TINY, "--set", "batchsize=3"],
+            "unknown option 'batchsize': did you mean batch_size",
+        ),
+        (["run", "pfedrec", TINY, "--set", "batch_size"], "key=value"),
+        (["run", "pfedrec", TINY, "--set", "batch_size=no"], "batch_size = 'no'"),
+        (
+            ["run", "pfedrec", TINY, "--protocol", "strickt"],
+            "unknown protocol 'strickt': did you mean strict",
+        ),
+        (["run", "pfedrec", TINY], "lower `negatives`"),
+        (
+            ["run", "pfedrec", TINY, *FEW, "--set", "cutoffs=30"],
+            "K = 30 is larger than the 21 sampled candidates",
+        ),
+        (["run", "pfedrec", TINY, *FEW, "--set", "view=pushed"], "view = 'pushed'"),
+        (["run", "pfedrec", TINY, *FEW, "--engine", "cluster"], "engine = 'cluster'"),
+        (["run", "pfedrec"], "confed run METHOD DATASET"),
+        (["run", "--resume", "."], "not a run folder"),
+        (["run", "pfedrec", TINY, "--resume", "x"], "--resume takes the run's own settings"),
+        (["run", "pfedrec", TINY, "--seeds", "2", "--folder", "x"], "--folder holds one run"),
+        (["run", "--config", "missing.toml"], "missing.toml: no such file"),
+        (["run", "pfedrec", TINY, "--bogus"], "No such option"),
+        (["recommend", ".", "--user", "1"], "not a run folder"),
+    ],
+)
+def test_bad_input_says_what_and_leaves_nothing_behind(arguments, message, failure, tmp_path):
+    assert message in failure(*arguments)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("who,item\n1,2\n", "user"),
+        ("user,item,rating\n1,2,3\n1,3,great\n", "own.csv, line 3"),
+        ("", "empty"),
+        ("user,item,timestamp\n1,1,1\n1,2,2\n2,1,1\n2,2,2\n2,3,3\n", "user '1' has 2 item(s)"),
+    ],
+)
+def test_bad_own_data(content, message, failure, tmp_path):
+    (tmp_path / "own.csv").write_text(content)
+    assert message in failure("run", "pfedrec", "own.csv", *FEW)
+    assert [p.name for p in tmp_path.iterdir()] == ["own.csv"]

@@ -1,6 +1,6 @@
 import torch
 
-from confed.records import Download, TableRows, Upload, gather_rows
+from confed.records import Download, TableRows, Upload, add_rows, gather_rows
 
 
 def table_rows():
@@ -41,3 +41,9 @@ def test_gather_rows_follows_each_clients_version():
     tables = torch.arange(2 * 3 * 1.0).view(2, 3, 1)
     rows = gather_rows(tables, torch.tensor([1, 0]), torch.tensor([[0, 3], [2, 1]]))
     assert rows[:, :, 0].tolist() == [[3.0, 0.0], [2.0, 1.0]]
+
+
+def test_add_rows_accumulates_repeated_indices():
+    table = torch.zeros(3, 2, dtype=torch.float64)
+    add_rows(table, torch.tensor([2, 0, 2]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64))
+    assert table.tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]

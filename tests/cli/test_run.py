@@ -90,7 +90,7 @@ def test_compare_is_one_object_with_one_summary_a_method(result):
 def test_config_file_and_command_line(result, tmp_path):
     (tmp_path / "run.toml").write_text(
         f'method = "pfedrec"\ndataset = "{TINY}"\nprotocol = "paper"\nrounds = 5\nseed = 4\n'
-        "[options]\nnegatives = 15\ndim = 4\nbatch_size = 32\n"
+        "[options]\nnegatives = 19\ndim = 4\nbatch_size = 32\n"
     )
     summary = result("run", "--config", "run.toml", "--rounds", 2, "--set", "dim=3")
     assert (summary["protocol"], summary["rounds"], summary["seed"]) == ("paper", 2, 4)

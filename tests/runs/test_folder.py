@@ -46,6 +46,14 @@ def test_checkpoint_round_trip(folder):
     assert not list(folder.path.rglob("*.part"))
 
 
+def test_drafts_of_a_kill_are_swept_away(folder):
+    (folder.path / "checkpoint").mkdir()
+    (folder.path / "checkpoint" / ".latest.safetensors.1234.part").write_bytes(b"torn")
+    folder.sweep()
+    assert not list((folder.path / "checkpoint").iterdir())
+    assert folder.settings() == SETTINGS
+
+
 def test_a_run_before_its_first_evaluation_can_be_saved(folder):
     folder.save_checkpoint(Checkpoint(START, {"a": torch.zeros(1)}, {}))
     assert folder.load_checkpoint().progress == START

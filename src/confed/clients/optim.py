@@ -14,6 +14,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from confed.records import add_rows
+
 Rate = float | Tensor
 """A learning rate for all clients, or one for each (clients,)."""
 
@@ -34,13 +36,11 @@ class SGD(Optimiser):
     """x ← x − rate · gradient."""
 
     def step(self, name: str, param: Tensor, gradient: Tensor, rate: Rate) -> None:
-        param[: len(gradient)] -= _per_client(rate, gradient) * gradient
+        param[: len(gradient)] -= shaped(rate, gradient) * gradient
 
     def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
-        if isinstance(rate, Tensor):
-            gradient, rate = _per_client(rate, gradient) * gradient, 1.0
         flat_table, flat_index = flatten_rows(table, index)
-        flat_table.index_add_(0, flat_index, gradient.reshape(-1, table.shape[-1]), alpha=-rate)
+        add_rows(flat_table, flat_index, gradient * -shaped(rate, gradient))
 
 
 class Adam(Optimiser):
@@ -58,14 +58,18 @@ class Adam(Optimiser):
         steps += 1
         first.lerp_(gradient, 1 - self.beta1)
         second.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        scale = _per_client(rate / (1 - self.beta1**steps), gradient)
-        correction = _per_client((1 - self.beta2**steps).sqrt(), gradient)
-        param[: len(gradient)] -= scale * first / (second.sqrt() / correction + self.epsilon)
+        rates = rate[: len(gradient)] if isinstance(rate, Tensor) else rate
+        scale = shaped(-rates / (1 - self.beta1**steps), gradient)
+        correction = shaped((1 - self.beta2**steps).rsqrt(), gradient)
+        epsilon = torch.tensor(self.epsilon, dtype=gradient.dtype)
+        # Few passes over memory: this line and the two above are what a round of FedNCF spends its time on.
+        denominator = torch.addcmul(epsilon, second.sqrt(), correction)
+        param[: len(gradient)].addcmul_(torch.div(first, denominator, out=denominator), scale)
 
     def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
         dense = torch.zeros_like(table[: len(gradient)])
         flat_dense, flat_index = flatten_rows(dense, index)
-        flat_dense.index_add_(0, flat_index, gradient.reshape(-1, table.shape[-1]))
+        add_rows(flat_dense, flat_index, gradient)
         self.step(name, table, dense, rate)
 
 
@@ -79,8 +83,7 @@ def flatten_rows(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     return table.view(clients * rows, width), (index + offset[:, None]).reshape(-1)
 
 
-def _per_client(rate: Rate, like: Tensor) -> Rate:
-    """Shape a rate per client so that it multiplies `like` (k, …)."""
-    if not isinstance(rate, Tensor):
-        return rate
-    return rate[: len(like)].to(like.dtype).view(-1, *[1] * (like.dim() - 1))
+def shaped(rate: Rate, like: Tensor) -> Tensor:
+    """A rate, common or per client, so that it multiplies `like` (k, …)."""
+    rates = torch.as_tensor(rate, dtype=like.dtype)
+    return rates[: len(like)].view(-1, *[1] * (like.dim() - 1)) if rates.dim() else rates

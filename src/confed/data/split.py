@@ -124,5 +124,6 @@ def _require_enough(history: Ragged, data: Interactions) -> None:
         user = int(short[0])
         raise ConfedError(
             f"{data.name}: user {data.users[user]!r} has {history.lengths[user]} item(s), leave-one-out needs "
-            f"{_FEWEST} ({len(short)} of {data.n_users} users have too few): drop such users with --min-interactions {_FEWEST}"
+            f"{_FEWEST} ({len(short)} of {data.n_users} users have too few): "
+            f"drop such users with --min-interactions {_FEWEST}"
         )

@@ -116,6 +116,11 @@ class RunFolder:
             raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
         return Checkpoint(progress, _part(tensors, _STATE), _part(tensors, _BEST))
 
+    def sweep(self) -> None:
+        """Remove drafts that a kill left behind."""
+        for draft in self.path.rglob(".*.part"):
+            draft.unlink()
+
     def truncate_metrics(self, rounds: int) -> list[dict[str, Any]]:
         """Drop the lines after round `rounds`, which the checkpoint does not cover, and a torn last line."""
         kept = [line for line in self.metrics() if line["round"] <= rounds]

@@ -94,6 +94,7 @@ class _Loop:
         self.lines: list[Line] = []
 
     def resume(self) -> None:
+        self.folder.sweep()
         checkpoint = self.folder.load_checkpoint()
         if checkpoint:
             self.progress, self.best = checkpoint.progress, checkpoint.best

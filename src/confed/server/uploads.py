@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.records import TableRows, Upload
+from confed.records import TableRows, Upload, add_rows
 
 Over = Literal["participants", "samples", "holders", "sum"]
 """What a tensor is averaged over: all who took part; weighted by their number of rows; for each item row those who
@@ -77,10 +77,9 @@ class SummedUploads(Uploads):
 
     def _add_rows(self, name: str, sent: TableRows) -> None:
         """Scatter the changed rows; index `items` is padding and falls off the end."""
-        width = sent.rows.shape[-1]
         index = sent.index.reshape(-1)
-        total = self._changes[name].new_zeros(sent.items + 1, width)
-        total.index_add_(0, index, sent.changes().double().reshape(-1, width))
+        total = self._changes[name].new_zeros(sent.items + 1, sent.rows.shape[-1])
+        add_rows(total, index, sent.changes().double())
         self._changes[name] += total[: sent.items]
         if name in self._holders:
             self._holders[name] += torch.bincount(index, minlength=sent.items + 1)[: sent.items]

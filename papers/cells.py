@@ -1,0 +1,103 @@
+"""Experiments as cells: one configuration and seed, one small JSON file, skipped if it is there already.
+
+A recipe lists its cells and calls `run_cells`. A recipe that was stopped goes on with the first missing cell; every
+finished cell is written at once, beside the recipe that made it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import confed
+from confed.cli.progress import live_progress
+
+KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run. `variant` names the options in file names and tables; cells differ in it wherever options differ."""
+
+    method: str
+    dataset: str
+    protocol: str
+    seed: int
+    rounds: int | None = None
+    variant: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        parts = (self.dataset, self.protocol, self.method, self.variant, f"seed{self.seed}")
+        return "_".join(part for part in parts if part)
+
+    def path(self, folder: Path) -> Path:
+        return folder / f"{self.name}.json"
+
+
+def run_cells(cells: Iterable[Cell], folder: Path) -> None:
+    """Run the cells whose result is missing, in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with live_progress() as listener:
+        for cell in cells:
+            if not cell.path(folder).exists():
+                write_result(cell, folder, listener)
+
+
+def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        run = confed.run(
+            cell.method,
+            cell.dataset,
+            protocol=cell.protocol,
+            rounds=cell.rounds,
+            seed=cell.seed,
+            options=dict(cell.options),
+            out=scratch,
+            listener=listener,
+            **cell.settings,
+        )
+        result = reduced(cell, run.summary)
+    beside = cell.path(folder).with_suffix(".part")
+    beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    beside.replace(cell.path(folder))
+
+
+def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What is worth committing of a summary."""
+    facts = ("method", "dataset", "protocol", "seed", "rounds", "best_round", "view")
+    costs = ("seconds_per_round", "peak_rss_mb", "participations", "upload_bytes", "download_bytes")
+    return {
+        **{name: summary[name] for name in facts},
+        "variant": cell.variant,
+        "options": dict(cell.options),
+        **_metrics(summary),
+        "validation": _metrics(summary["validation"]),
+        "views": {view: _metrics(values) for view, values in summary["views"].items()},
+        **{name: summary[name] for name in costs},
+        "confed": confed.__version__,
+    }
+
+
+def _metrics(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: round(values[name], 4) for base in KEPT for name in (base, f"full_{base}")}
+
+
+def load_results(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+def pooled(results: Iterable[Mapping[str, Any]], metric: str, view: str | None = None) -> str:
+    """Mean ± standard deviation over seeds, or the value of a single one."""
+    values = np.array([(result["views"][view] if view else result)[metric] for result in results])
+    if not len(values):
+        return "–"
+    return f"{values.mean():.2f}" + (f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else "")

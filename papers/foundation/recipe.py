@@ -1,0 +1,145 @@
+"""The foundation's evidence on MovieLens-100K: every method under both protocols, and why figures differ.
+
+    python -m papers.foundation.recipe              # run what is missing (CONFED_DATA or a download)
+    python -m papers.foundation.recipe --write      # write the tables into README.md and docs/
+    python -m papers.foundation.recipe --list       # the cells, and which are done
+
+One small JSON file per cell in results/. Three seeds; the standard deviation is over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from confed.methods.published import published
+from papers.cells import Cell, load_results, pooled, run_cells
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+RESULTS = HERE / "results"
+DATASET = "ml-100k"
+SEEDS = (0, 1, 2)
+
+METHODS = ("popularity", "ease", "ials", "scalar", "local-only", "pfedrec", "fedmf", "fedncf", "mf", "neumf")
+ROUNDS = {"local-only": 50}
+"""Where fewer rounds than the method's own default are run."""
+
+EXPLANATIONS: tuple[tuple[str, str, str, dict[str, Any], int | None], ...] = (
+    ("pfedrec", "paper", "saturating-bce", {"reproduction.saturating_bce": True}, None),
+    ("pfedrec", "paper", "2-epochs", {"local_epochs": 2}, None),
+    ("pfedrec", "paper", "strict-pool", {"neg_pool": "untrained"}, None),
+)
+"""(method, protocol, variant, options, rounds): one thing changed at a time."""
+
+
+def cells() -> list[Cell]:
+    """The main table, seed by seed, then the explanations."""
+    main = [
+        Cell(method, DATASET, protocol, seed, rounds=ROUNDS.get(method))
+        for seed in SEEDS
+        for method in METHODS
+        for protocol in ("paper", "strict")
+    ]
+    explained = [
+        Cell(method, DATASET, protocol, seed, rounds, variant, options)
+        for seed in SEEDS
+        for method, protocol, variant, options, rounds in EXPLANATIONS
+    ]
+    return main + explained
+
+
+def main_table(results: Sequence[dict[str, Any]]) -> str:
+    """Every method under both protocols, sampled and full ranking, beside the published figure."""
+    lines = [
+        "| method | view | `paper` | published | `paper`, full | `strict` | `strict`, full |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for method in METHODS:
+        of = {p: _select(results, method, p) for p in ("paper", "strict")}
+        if not of["paper"] or not of["strict"]:
+            continue
+        own = of["strict"][0]["view"]
+        for view in (own, *(v for v in of["strict"][0]["views"] if v != own)):
+            cells_ = [_pair(of["paper"], view, ""), _published(method) if view == own else ""]
+            cells_ += [_pair(of["paper"], view, "full_"), _pair(of["strict"], view, ""), _pair(of["strict"], view, "full_")]
+            lines.append(f"| {method if view == own else ''} | {view} | {' | '.join(cells_)} |")
+    return "\n".join(lines)
+
+
+def readme_table(results: Sequence[dict[str, Any]]) -> str:
+    """The short form: the methods' own views, sampled candidates."""
+    lines = ["| method | `paper` | published | `strict` |", "|---|---|---|---|"]
+    for method in METHODS:
+        of = {p: _select(results, method, p) for p in ("paper", "strict")}
+        if of["paper"] and of["strict"]:
+            ours = [_pair(of[p], None, "") for p in ("paper", "strict")]
+            lines.append(f"| {method} | {ours[0]} | {_published(method)} | {ours[1]} |")
+    return "\n".join(lines)
+
+
+def explanation_table(results: Sequence[dict[str, Any]]) -> str:
+    """One change at a time, under `paper`."""
+    lines = ["| method | change | HR@10 / NDCG@10 | published |", "|---|---|---|---|"]
+    seen = [(method, protocol, "") for method, protocol, *_ in EXPLANATIONS]
+    changes = [(method, protocol, variant) for method, protocol, variant, *_ in EXPLANATIONS]
+    for method, protocol, variant in sorted({*seen, *changes}, key=lambda row: (METHODS.index(row[0]), row[2] != "", row)):
+        found = _select(results, method, protocol, variant)
+        if found:
+            lines.append(f"| {method} | {variant or 'none'} | {_pair(found, None, '')} | {_published(method)} |")
+    return "\n".join(lines)
+
+
+TABLES = {
+    "foundation/readme": readme_table,
+    "foundation/main": main_table,
+    "foundation/explanations": explanation_table,
+}
+
+
+def write_tables(results: Sequence[dict[str, Any]]) -> None:
+    """Put each table between its marks, `<!-- table: NAME -->` and `<!-- end -->`."""
+    for path in (ROOT / "README.md", ROOT / "docs" / "protocols.md"):
+        path.write_text(rendered(path.read_text("utf-8"), results), encoding="utf-8")
+
+
+def rendered(text: str, results: Sequence[dict[str, Any]]) -> str:
+    for name, table in TABLES.items():
+        marked = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+        text = marked.sub(lambda m, t=table: f"{m[1]}\n{t(results)}\n\n{m[2]}", text)
+    return text
+
+
+def _select(results: Sequence[dict[str, Any]], method: str, protocol: str, variant: str = "") -> list[dict[str, Any]]:
+    wanted = (method, protocol, variant)
+    return [r for r in results if (r["method"], r["protocol"], r["variant"]) == wanted]
+
+
+def _pair(results: Sequence[dict[str, Any]], view: str | None, prefix: str) -> str:
+    return f"{pooled(results, f'{prefix}hr@10', view)} / {pooled(results, f'{prefix}ndcg@10', view)}"
+
+
+def _published(method: str) -> str:
+    found = [p for p in published(method, DATASET) if p.ranking == "sampled"]
+    return f"{found[0].hr:.2f} / {found[0].ndcg:.2f}" if found else "–"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m papers.foundation.recipe", description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the tables into README.md and docs/")
+    parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    chosen = parser.parse_args()
+    if chosen.list:
+        for cell in cells():
+            print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
+    elif chosen.write:
+        write_tables(load_results(RESULTS))
+    else:
+        run_cells(cells(), RESULTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from confed.central import base
+from confed.central.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer, initial
+from confed.clients.backbones.base import normal
+from confed.data.split import TrainingData
+from confed.errors import ConfedError
+from confed.ragged import Ragged
+from tests.conformance import Recorder, assert_equal_states
+
+
+def data(*rows, items=12):
+    positives = Ragged.of(rows)
+    return TrainingData(items, positives, positives.unique())
+
+
+SMALL = data([0, 1, 2], [2, 3], [4, 5, 6, 7], [0, 8])
+
+
+class Quadratic(EpochTrainer):
+    """|x − 1|², one step an epoch, on a parameter whose first row never gets a gradient after epoch 1."""
+
+    def __init__(self, seed=0):
+        super().__init__(SMALL, seed, "float64", {"x": initial(seed, "x", (3, 2), normal(1.0))}, 0.1)
+
+    def epoch(self, number):
+        x = self.params["x"]
+        x.grad = 2.0 * (x - 1.0)
+        if number > 1:
+            x.grad[0] = 0.0
+        self.adam.step()
+        return float((x - 1.0).square().sum())
+
+    def scorer(self):
+        return lambda clients: self.params["x"].sum().expand(len(clients), SMALL.items)
+
+
+class Counter(OneShotTrainer):
+    fits = 0
+
+    def fit(self):
+        self.fits += 1
+        return {"scores": torch.arange(48.0).view(4, 12)}
+
+    def scorer(self):
+        return lambda clients: self.model["scores"][clients]
+
+
+class Rows(PointwiseTrainer):
+    """Keeps what it is asked to learn from."""
+
+    def __init__(self, data, seed=0, **options):
+        super().__init__(data, seed, "float64", {"x": torch.zeros(1)}, PointwiseConfig(**options))
+        self.seen = []
+
+    def step(self, users, items, labels):
+        self.seen += zip(users.tolist(), items.tolist(), labels.tolist(), strict=True)
+        return torch.full_like(labels, 0.25)
+
+    def scorer(self):
+        raise NotImplementedError
+
+
+def test_adam_is_torch_s_and_rows_without_gradient_keep_moving():
+    trainer = Quadratic()
+    x = trainer.params["x"].clone().requires_grad_()
+    plain = torch.optim.Adam([x], lr=0.1, foreach=False)
+    for number in (1, 2, 3):
+        before = trainer.params["x"].clone()
+        trainer.train(number)
+        x.grad = 2.0 * (x.detach() - 1.0)
+        if number > 1:
+            x.grad[0] = 0.0
+        plain.step()
+        assert not torch.equal(before[0], trainer.params["x"][0])
+    torch.testing.assert_close(trainer.params["x"], x.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_three_epochs_are_one_a_load_and_two():
+    straight = Quadratic()
+    for number in (1, 2, 3):
+        straight.train(number)
+    first = Quadratic()
+    first.train(1)
+    state = {name: value.clone() for name, value in first.state().items()}
+    resumed = Quadratic(seed=9)
+    resumed.load(state)
+    resumed.train(2)
+    resumed.train(3)
+    assert_equal_states(straight.state(), resumed.state(), tolerance=0)
+
+
+def test_the_state_before_the_first_epoch_is_complete():
+    fresh, other = Quadratic(seed=1), Quadratic(seed=2)
+    names = {"param.x", "adam.step.x", "adam.exp_avg.x", "adam.exp_avg_sq.x"}
+    assert set(fresh.state()) == names
+    other.load({name: value.clone() for name, value in fresh.state().items()})
+    fresh.train(1)
+    other.train(1)
+    assert_equal_states(fresh.state(), other.state(), tolerance=0)
+    assert set(fresh.state()) == names
+
+
+def test_loading_does_not_tie_the_trainer_to_the_state():
+    trainer = Quadratic()
+    trainer.train(1)
+    state = {name: value.clone() for name, value in trainer.state().items()}
+    kept = {name: value.clone() for name, value in state.items()}
+    trainer.load(state)
+    trainer.train(2)
+    assert_equal_states(state, kept, tolerance=0)
+
+
+def test_a_diverging_loss_is_an_error_with_advice():
+    trainer = Quadratic()
+    trainer.params["x"].fill_(torch.inf)
+    with pytest.raises(ConfedError, match=r"epoch 4.*learning_rate"):
+        trainer.round(4, {})
+
+
+def test_one_shot_models_are_fitted_once():
+    trainer = Counter(SMALL, 0, "float32")
+    assert trainer.state() == {}
+    reports = [trainer.round(number, {}) for number in (1, 2)]
+    assert trainer.fits == 1
+    assert [report.loss for report in reports] == [None, None]
+    loaded = Counter(SMALL, 0, "float32")
+    loaded.load(trainer.state())
+    loaded.round(2, {})
+    assert loaded.fits == 0
+
+
+@pytest.mark.parametrize("values", [1, 30, 1 << 22])
+def test_scores_arrive_in_chunks_that_do_not_matter(monkeypatch, values):
+    monkeypatch.setattr(base, "_SCORE_VALUES", values)
+    sizes = []
+
+    class Card(Recorder):
+        def add(self, clients, logits):
+            sizes.append(len(clients))
+            super().add(clients, logits)
+
+    card = Card(4, 12)
+    Counter(SMALL, 0, "float32").round(1, {"global": card})
+    assert torch.equal(card.scores, torch.arange(48.0, dtype=torch.float64).view(4, 12))
+    assert max(sizes) * SMALL.items <= max(values, SMALL.items)
+
+
+def test_a_pointwise_epoch_has_every_positive_and_q_distinct_negatives_for_each():
+    trainer = Rows(SMALL, train_negatives=3, batch_size=5)
+    loss = trainer.epoch(1)
+    positives = sorted((user, item) for user, item, label in trainer.seen if label == 1.0)
+    assert positives == sorted(zip(SMALL.positives.row_of.tolist(), SMALL.positives.values.tolist(), strict=True))
+    negatives = [(user, item) for user, item, label in trainer.seen if label == 0.0]
+    assert len(negatives) == 3 * len(positives)
+    assert not set(negatives) & set(positives)
+    labels = torch.tensor([label for _, _, label in trainer.seen])
+    expected = functional.binary_cross_entropy_with_logits(torch.full_like(labels, 0.25), labels)
+    assert loss == pytest.approx(float(expected))
+
+
+def test_rows_are_redrawn_and_reshuffled_every_epoch():
+    trainer = Rows(SMALL)
+    first, again, second = trainer.rows(1), trainer.rows(1), trainer.rows(2)
+    assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
+    assert not torch.equal(first[1], second[1])
+    assert not torch.equal(first[0], second[0])
+
+
+def test_the_protocol_s_excluded_items_are_never_negatives():
+    everything_but_eleven = Ragged.of([list(range(11))] * 4)
+    leaky = TrainingData(SMALL.items, SMALL.positives, everything_but_eleven)
+    trainer = Rows(leaky, train_negatives=1)
+    _, items, labels = trainer.rows(1)
+    assert set(items[labels == 0].tolist()) == {11}
+
+
+def test_too_few_items_to_draw_from_is_an_error():
+    with pytest.raises(ConfedError, match=r"number 2.*train_negatives"):
+        Rows(data([0], [1], [0, 1, 2, 3], items=6), train_negatives=3)
+
+
+def test_initial_values_are_keyed_by_seed_and_name():
+    one = initial(1, "a", (2, 3), normal(0.5))
+    assert one.dtype == torch.float64
+    assert torch.equal(one, initial(1, "a", (2, 3), normal(0.5)))
+    assert not torch.equal(one, initial(2, "a", (2, 3), normal(0.5)))
+    assert not torch.equal(one, initial(1, "b", (2, 3), normal(0.5)))
+
+
+def test_the_interaction_matrix_counts_repeated_pairs_once():
+    matrix = base.interaction_matrix(data([3, 1, 3], [0]), torch.float32)
+    assert matrix.dtype == np.float32
+    expected = np.zeros((2, 12))
+    expected[0, [1, 3]] = expected[1, 0] = 1.0
+    assert np.array_equal(matrix.toarray(), expected)

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from confed.central.ease import EASE, item_weights
+from confed.data.split import TrainingData
+from confed.errors import ConfedError
+from confed.ragged import Ragged
+from tests import tiny
+from tests.conformance import Recorder, TrainerConformance
+
+
+class TestEASE(TrainerConformance):
+    method = "ease"
+    options = {"regularisation": 3.0}
+
+
+def brute_force(X, regularisation):
+    """Column j alone: ridge regression of item j on all other items."""
+    items = X.shape[1]
+    B = np.zeros((items, items))
+    for j in range(items):
+        others = [i for i in range(items) if i != j]
+        gram = X[:, others].T @ X[:, others] + regularisation * np.eye(items - 1)
+        B[others, j] = np.linalg.solve(gram, X[:, others].T @ X[:, j])
+    return B
+
+
+@pytest.mark.parametrize("regularisation", [0.5, 20.0])
+def test_weights_solve_the_problem_with_a_zero_diagonal(regularisation):
+    X = (np.random.default_rng(1).random((30, 11)) < 0.3).astype(np.float64)
+    X[:, 4] = 0.0
+    found = item_weights(scipy.sparse.csr_matrix(X), regularisation)
+    np.testing.assert_allclose(found, brute_force(X, regularisation), atol=1e-10)
+    assert np.array_equal(np.diag(found), np.zeros(11))
+
+
+def test_scores_are_the_users_rows_times_the_weights():
+    data = tiny.cut().training
+    method = EASE()
+    trainer = method.trainer(method.config("tiny", {"regularisation": 3.0}), data, 0, "float64")
+    card = Recorder(tiny.USERS, tiny.ITEMS)
+    trainer.round(1, {"global": card})
+    X = np.zeros((tiny.USERS, tiny.ITEMS))
+    X[data.positives.row_of, data.positives.values] = 1.0
+    np.testing.assert_allclose(card.scores.numpy(), X @ brute_force(X, 3.0), atol=1e-9)
+
+
+def test_single_precision_is_kept():
+    trainer = EASE().trainer(EASE().config("tiny", {}), tiny.cut().training, 0, "float32")
+    trainer.round(1, {})
+    assert trainer.state()["weights"].dtype == torch.float32
+    assert trainer.scorer()(torch.arange(2)).dtype == torch.float32
+
+
+def test_a_catalogue_that_does_not_fit_is_refused_before_anything_is_computed():
+    positives = Ragged.of([[0, 1], [2]])
+    with pytest.raises(ConfedError, match=r"200,000 items would take 320 GB.*ials"):
+        EASE().trainer(EASE().config("tiny", {}), TrainingData(200_000, positives, positives), 0, "float32")

@@ -1,0 +1,69 @@
+import warnings
+
+import implicit.utils
+import numpy as np
+import torch
+
+from confed.central.ials import IALS
+from confed.data.split import TrainingData
+from confed.ragged import Ragged
+from tests import tiny
+from tests.conformance import TrainerConformance
+
+OPTIONS = {"factors": 4, "regularisation": 1.0, "alpha": 4.0, "iterations": 20}
+
+
+class TestIALS(TrainerConformance):
+    method = "ials"
+    options = OPTIONS
+
+
+def fitted(data, seed=0, dtype="float64", **options):
+    method = IALS()
+    trainer = method.trainer(method.config("tiny", {**OPTIONS, **options}), data, seed, dtype)
+    trainer.round(1, {})
+    return trainer
+
+
+def test_it_ranks_a_planted_block_structure():
+    """Each user likes all but two items of its block; the two left out beat every item of the other blocks."""
+    blocks, size = 3, 8
+    rows = [
+        [block * size + i for i in range(size) if i not in (user, (user + 1) % size)]
+        for block in range(blocks)
+        for user in range(size)
+    ]
+    positives = Ragged.of(rows)
+    trainer = fitted(TrainingData(blocks * size, positives, positives))
+    scores = trainer.scorer()(torch.arange(blocks * size))
+    for user in range(blocks * size):
+        block = user // size
+        left_out = [block * size + user % size, block * size + (user + 1) % size]
+        others = [i for i in range(blocks * size) if i // size != block]
+        assert scores[user, left_out].min() > scores[user, others].max()
+
+
+def test_the_solution_is_stationary_for_the_objective_in_the_docstring():
+    """Given the items, each user vector solves its weighted ridge regression, up to the solver's tolerance."""
+    data = tiny.cut().training
+    model = fitted(data, iterations=300, factors=2).state()
+    users, items = model["users"].numpy(), model["items"].numpy()
+    for user in range(5):
+        weight = np.ones(tiny.ITEMS)
+        weight[data.positives[user]] = 4.0
+        gram = (items * weight[:, None]).T @ items + 1.0 * np.eye(2)
+        solution = np.linalg.solve(gram, 4.0 * items[data.positives[user]].sum(axis=0))
+        np.testing.assert_allclose(users[user], solution, atol=1e-3)
+
+
+def test_the_library_finds_nothing_to_warn_about(monkeypatch):
+    monkeypatch.setattr(implicit.utils, "_checked_blas_config", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(tiny.cut().training)
+
+
+def test_precision_follows_the_run():
+    for dtype in ("float32", "float64"):
+        state = fitted(tiny.cut().training, dtype=dtype).state()
+        assert {value.dtype for value in state.values()} == {getattr(torch, dtype)}

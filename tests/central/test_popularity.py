@@ -1,0 +1,60 @@
+import numpy as np
+import torch
+
+from confed.central.popularity import Popularity
+from confed.data.split import TrainingData
+from confed.evaluation.protocol import PAPER, STRICT
+from confed.ragged import Ragged
+from tests.conformance import Recorder, TrainerConformance
+from tests.realdata import require
+
+
+class TestPopularity(TrainerConformance):
+    method = "popularity"
+
+
+def scores(rows, items):
+    positives = Ragged.of(rows)
+    method = Popularity()
+    trainer = method.trainer(
+        method.config("tiny", {}), TrainingData(items, positives, positives.unique()), 0, "float32"
+    )
+    card = Recorder(len(rows), items)
+    trainer.round(1, {"global": card})
+    return card.scores
+
+
+def test_by_hand():
+    """Counts 3, 1, 0, 2 of 6: shares 3.5/8, 1.5/8, 0.5/8, 2.5/8; everybody gets the same."""
+    found = scores([[0, 1], [0, 3], [0, 3]], items=4)
+    shares = torch.tensor([3.5, 1.5, 0.5, 2.5], dtype=torch.float64) / 8.0
+    torch.testing.assert_close(found, torch.logit(shares).expand(3, 4), rtol=1e-6, atol=1e-6)
+
+
+def test_repeated_pairs_count_as_often_as_they_occur():
+    found = scores([[0, 0, 0, 0], [1], [1, 2]], items=3)[0]
+    assert found.argsort(descending=True).tolist() == [0, 1, 2]
+
+
+def test_large_counts_keep_their_order_as_float32_probabilities():
+    found = scores([list(range(item, 50)) for item in range(50) for _ in range(20)], items=50)
+    probability = torch.sigmoid(found[0].float())
+    assert bool((probability.diff() > 0).all())
+
+
+def test_reference_line_on_movielens():
+    """methods.md 3.10: 41.5 / 23.0 where ties of the last time stamp carry no information about the item."""
+    from confed.data import load_dataset
+    from confed.data.split import split
+    from confed.evaluation.evaluator import Evaluator
+
+    data = load_dataset(require("ml-100k"))
+    found = []
+    for protocol in (STRICT, PAPER.model_copy(update={"split_ties": "seeded"})):
+        for seed in range(3):
+            cut = split(data, protocol, seed)
+            card = Evaluator(cut, protocol, seed).scorecard()
+            Popularity().trainer(None, cut.training, seed, "float32").round(1, {"global": card})
+            metrics = card.result().metrics("test")
+            found.append((metrics["hr@10"], metrics["ndcg@10"]))
+    np.testing.assert_allclose(np.mean(found, axis=0), (41.0, 22.8), atol=1.0)

@@ -1,0 +1,30 @@
+"""The tables in the documentation are the committed results, not a copy that may age."""
+
+import math
+
+import pytest
+
+from papers.cells import load_results
+from papers.foundation import recipe
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/protocols.md"])
+def test_pages_show_the_committed_results(page):
+    text = (recipe.ROOT / page).read_text("utf-8")
+    assert "<!-- table: foundation/" in text
+    assert text == recipe.rendered(text, load_results(recipe.RESULTS))
+
+
+def test_every_result_belongs_to_a_cell_of_the_recipe():
+    assert {p.name for p in recipe.RESULTS.glob("*.json")} <= {c.path(recipe.RESULTS).name for c in recipe.cells()}
+
+
+def test_arithmetic_of_every_committed_result():
+    """methods.md, appendix B; and the canary."""
+    for result in load_results(recipe.RESULTS):
+        for values in (result, result["validation"], *result["views"].values()):
+            for prefix in ("", "full_"):
+                hr, ndcg = values[f"{prefix}hr@10"], values[f"{prefix}ndcg@10"]
+                assert hr / math.log2(11) - 1e-3 <= ndcg <= hr + 1e-3
+        if result["method"] == "scalar":
+            assert result["hr@10"] >= 90 if result["protocol"] == "paper" else result["hr@10"] <= 12

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from confed.data.registry import REGISTRY
+from confed.data.catalogue import REGISTRY
 from confed.data.sources import data_dir
 
 

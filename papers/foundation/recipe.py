@@ -65,7 +65,11 @@ def main_table(results: Sequence[dict[str, Any]]) -> str:
         own = of["strict"][0]["view"]
         for view in (own, *(v for v in of["strict"][0]["views"] if v != own)):
             cells_ = [_pair(of["paper"], view, ""), _published(method) if view == own else ""]
-            cells_ += [_pair(of["paper"], view, "full_"), _pair(of["strict"], view, ""), _pair(of["strict"], view, "full_")]
+            cells_ += [
+                _pair(of["paper"], view, "full_"),
+                _pair(of["strict"], view, ""),
+                _pair(of["strict"], view, "full_"),
+            ]
             lines.append(f"| {method if view == own else ''} | {view} | {' | '.join(cells_)} |")
     return "\n".join(lines)
 
@@ -86,7 +90,9 @@ def explanation_table(results: Sequence[dict[str, Any]]) -> str:
     lines = ["| method | change | HR@10 / NDCG@10 | published |", "|---|---|---|---|"]
     seen = [(method, protocol, "") for method, protocol, *_ in EXPLANATIONS]
     changes = [(method, protocol, variant) for method, protocol, variant, *_ in EXPLANATIONS]
-    for method, protocol, variant in sorted({*seen, *changes}, key=lambda row: (METHODS.index(row[0]), row[2] != "", row)):
+    for method, protocol, variant in sorted(
+        {*seen, *changes}, key=lambda row: (METHODS.index(row[0]), row[2] != "", row)
+    ):
         found = _select(results, method, protocol, variant)
         if found:
             lines.append(f"| {method} | {variant or 'none'} | {_pair(found, None, '')} | {_published(method)} |")

@@ -11,15 +11,8 @@ import polars as pl
 import pytest
 
 from confed.data import Interactions, load_dataset, registry, synthetic
-from confed.data.registry import (
-    REGISTRY,
-    Copy,
-    DatasetEntry,
-    find_local,
-    get_dataset,
-    import_dataset,
-    imported,
-)
+from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
+from confed.data.registry import find_local, get_dataset, import_dataset, imported
 from confed.data.sources import Download, Wheel
 from confed.errors import ConfedError
 from tests.realdata import require, skip

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-
 from papers.cells import load_results
 from papers.foundation import recipe
 

@@ -14,16 +14,9 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from confed.cli.output import console, emit, err_console
+from confed.data.catalogue import REGISTRY, DatasetEntry
 from confed.data.interactions import Interactions
-from confed.data.registry import (
-    REGISTRY,
-    DatasetEntry,
-    find_local,
-    get_dataset,
-    import_dataset,
-    imported,
-    load_dataset,
-)
+from confed.data.registry import find_local, get_dataset, import_dataset, imported, load_dataset
 from confed.data.sources import Progress
 
 app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)

@@ -12,7 +12,8 @@ import typer
 from rich.table import Table
 
 from confed.cli.output import console, emit
-from confed.data.registry import REGISTRY, find_local
+from confed.data.catalogue import REGISTRY
+from confed.data.registry import find_local
 from confed.data.sources import cache_dir, data_dir
 
 _PACKAGES = (

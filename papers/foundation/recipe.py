@@ -64,13 +64,9 @@ def main_table(results: Sequence[dict[str, Any]]) -> str:
             continue
         own = of["strict"][0]["view"]
         for view in (own, *(v for v in of["strict"][0]["views"] if v != own)):
-            cells_ = [_pair(of["paper"], view, ""), _published(method) if view == own else ""]
-            cells_ += [
-                _pair(of["paper"], view, "full_"),
-                _pair(of["strict"], view, ""),
-                _pair(of["strict"], view, "full_"),
-            ]
-            lines.append(f"| {method if view == own else ''} | {view} | {' | '.join(cells_)} |")
+            paper, strict = ([_pair(of[p], view, prefix) for prefix in ("", "full_")] for p in ("paper", "strict"))
+            row = [method if view == own else "", view, paper[0], _published(method) if view == own else ""]
+            lines.append(f"| {' | '.join([*row, paper[1], *strict])} |")
     return "\n".join(lines)
 
 
@@ -88,14 +84,11 @@ def readme_table(results: Sequence[dict[str, Any]]) -> str:
 def explanation_table(results: Sequence[dict[str, Any]]) -> str:
     """One change at a time, under `paper`."""
     lines = ["| method | change | HR@10 / NDCG@10 | published |", "|---|---|---|---|"]
-    seen = [(method, protocol, "") for method, protocol, *_ in EXPLANATIONS]
-    changes = [(method, protocol, variant) for method, protocol, variant, *_ in EXPLANATIONS]
-    for method, protocol, variant in sorted(
-        {*seen, *changes}, key=lambda row: (METHODS.index(row[0]), row[2] != "", row)
-    ):
-        found = _select(results, method, protocol, variant)
-        if found:
-            lines.append(f"| {method} | {variant or 'none'} | {_pair(found, None, '')} | {_published(method)} |")
+    for method in dict.fromkeys(method for method, *_ in EXPLANATIONS):
+        for variant in ("", *(v for m, _, v, *_ in EXPLANATIONS if m == method)):
+            found = _select(results, method, "paper", variant)
+            if found:
+                lines.append(f"| {method} | {variant or 'none'} | {_pair(found, None, '')} | {_published(method)} |")
     return "\n".join(lines)
 
 

@@ -36,7 +36,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        parts = (self.dataset, self.protocol, self.method, self.variant, f"seed{self.seed}")
+        variant = self.variant.replace(",", "").replace(" ", "-")
+        parts = (self.dataset, self.protocol, self.method, variant, f"seed{self.seed}")
         return "_".join(part for part in parts if part)
 
     def path(self, folder: Path) -> Path:

@@ -28,12 +28,20 @@ METHODS = ("popularity", "ease", "ials", "scalar", "local-only", "pfedrec", "fed
 ROUNDS = {"local-only": 50}
 """Where fewer rounds than the method's own default are run."""
 
-EXPLANATIONS: tuple[tuple[str, str, str, dict[str, Any], int | None], ...] = (
-    ("pfedrec", "paper", "saturating-bce", {"reproduction.saturating_bce": True}, None),
-    ("pfedrec", "paper", "2-epochs", {"local_epochs": 2}, None),
-    ("pfedrec", "paper", "strict-pool", {"neg_pool": "untrained"}, None),
-)
-"""(method, protocol, variant, options, rounds): one thing changed at a time."""
+EXPLANATIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "pfedrec": {
+        "saturating-bce": {"reproduction.saturating_bce": True},
+        "2-epochs": {"local_epochs": 2},
+        "strict-pool": {"neg_pool": "untrained"},
+    },
+    "fedmf": {
+        "eta-10": {"item_rate_factor": 10.0},
+        "eta-1, 300 rounds": {"item_rate_factor": 1.0, "rounds": 300},
+        "sum, 300 rounds": {"aggregation": "sum", "rounds": 300},
+        "strict-pool": {"neg_pool": "untrained"},
+    },
+}
+"""By method, then by variant: options (and rounds) that change one thing, under `paper`."""
 
 
 def cells() -> list[Cell]:
@@ -45,11 +53,16 @@ def cells() -> list[Cell]:
         for protocol in ("paper", "strict")
     ]
     explained = [
-        Cell(method, DATASET, protocol, seed, rounds, variant, options)
+        Cell(method, DATASET, "paper", seed, changes.get("rounds"), variant, _without_rounds(changes))
         for seed in SEEDS
-        for method, protocol, variant, options, rounds in EXPLANATIONS
+        for method, variants in EXPLANATIONS.items()
+        for variant, changes in variants.items()
     ]
     return main + explained
+
+
+def _without_rounds(changes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if name != "rounds"}
 
 
 def main_table(results: Sequence[dict[str, Any]]) -> str:
@@ -84,8 +97,8 @@ def readme_table(results: Sequence[dict[str, Any]]) -> str:
 def explanation_table(results: Sequence[dict[str, Any]]) -> str:
     """One change at a time, under `paper`."""
     lines = ["| method | change | HR@10 / NDCG@10 | published |", "|---|---|---|---|"]
-    for method in dict.fromkeys(method for method, *_ in EXPLANATIONS):
-        for variant in ("", *(v for m, _, v, *_ in EXPLANATIONS if m == method)):
+    for method, variants in EXPLANATIONS.items():
+        for variant in ("", *variants):
             found = _select(results, method, "paper", variant)
             if found:
                 lines.append(f"| {method} | {variant or 'none'} | {_pair(found, None, '')} | {_published(method)} |")

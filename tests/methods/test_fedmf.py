@@ -33,6 +33,6 @@ class TestCount(FedMFConformance):
 
 def test_the_item_step_is_scaled_only_under_the_mean():
     config = method_named("fedmf").config
-    assert config("tiny", {"aggregation": "sum"}).item_rate(60) == pytest.approx(config("tiny", {}).learning_rate)
+    assert config("tiny", {"aggregation": "sum", "learning_rate": 0.3}).item_rate(60) == pytest.approx(0.3)
     scaled = config("tiny", {"aggregation": "mean", "learning_rate": 0.1, "item_rate_factor": 10})
     assert scaled.item_rate(60) == pytest.approx(0.1 * 60 * 10)

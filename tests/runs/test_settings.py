@@ -21,7 +21,7 @@ def test_a_dot_reaches_into_a_section():
 
 
 def test_defaults_of_method_and_dataset():
-    assert resolve("fedmf", "ml-100k").rounds == 300
+    assert resolve("scalar", "ml-100k").rounds == 50
     assert resolve("pfedrec", "lastfm-2k").config().learning_rate == 0.05
 
 

@@ -24,8 +24,8 @@ from confed.methods.base import Pieces
 from confed.random import Stream
 from confed.records import Download
 
-_CHUNK_ROWS = 1 << 15
-"""Rows of a batch that are looked up at once: with d = 32 a few MB, which stay in cache."""
+_CHUNK_ROWS = 1 << 13
+"""Rows of a batch that are looked up at once: with d = 32 one MB, so that a step stays in cache."""
 _SCORE_VALUES = 1 << 22
 """Intermediate values of a scoring pass."""
 

@@ -143,14 +143,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m papers.foundation.recipe", description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the tables into README.md and docs/")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="only these, so that two can run at once")
     chosen = parser.parse_args()
+    wanted = [cell for cell in cells() if cell.seed in chosen.seeds]
     if chosen.list:
-        for cell in cells():
+        for cell in wanted:
             print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
     elif chosen.write:
         write_tables(load_results(RESULTS))
     else:
-        run_cells(cells(), RESULTS)
+        run_cells(wanted, RESULTS)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def test_an_epoch_equals_autograd_and_torch_s_adam():
     for batch in zip(*(rows.split(32) for rows in ours.rows(1)), strict=True):
         logits = (users[batch[0]] * items[batch[1]]).sum(dim=1)
         loss = functional.binary_cross_entropy_with_logits(logits, batch[2])
-        total += float(loss) * len(logits)
+        total += loss.item() * len(logits)
         adam.zero_grad()
         loss.backward()
         adam.step()

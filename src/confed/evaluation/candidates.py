@@ -38,5 +38,7 @@ def _draw(cut: Split, stream: Stream, count: int) -> Ints:
         )
     users = np.arange(cut.users)
     ranks = stream.distinct(users, np.zeros_like(users), pool, count)
-    row = np.repeat(users, count)
-    return cut.seen.outside(row, ranks.reshape(-1), cut.items).reshape(cut.users, count)
+    for some in np.array_split(users, max(cut.users * count >> 22, 1)):
+        row = np.repeat(some, count)
+        ranks[some] = cut.seen.outside(row, ranks[some].reshape(-1), cut.items).reshape(-1, count)
+    return ranks

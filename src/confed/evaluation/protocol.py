@@ -28,8 +28,8 @@ class Protocol(BaseModel):
     """Training negatives of a user come from the items of none of its splits, or from all outside training."""
     dedupe: bool = True
     """Keep only the latest of a user's repeated interactions with one item."""
-    split_ties: Literal["canonical", "seeded"] = "seeded"
-    """Which of several interactions at the same instant is the latest: the first row, or a seeded draw."""
+    split_ties: Literal["fixed", "seeded"] = "seeded"
+    """Which of several interactions at the same instant is the latest: a fixed draw for all seeds, or a seeded one."""
     pseudo_time: Literal["published", "random"] = "random"
     """For data without time: the order the published loaders invent, or a seeded random hold-out."""
     candidates: Literal["halves", "independent"] = "independent"
@@ -87,7 +87,7 @@ PAPER = Protocol(
     name="paper",
     neg_pool="unseen",
     dedupe=False,
-    split_ties="canonical",
+    split_ties="fixed",
     pseudo_time="published",
     candidates="halves",
     score_space="probability",

@@ -14,7 +14,7 @@ endif
 .PHONY: demo test lint format bench env clean
 
 demo: $(VENV)/.ready  ## train on MovieLens-100K and print the results
-	$(BIN)/confed compare pfedrec fedmf popularity --dataset ml-100k --rounds 30
+	$(BIN)/confed compare pfedrec fedmf ease popularity --dataset ml-100k --rounds 60
 
 test: $(VENV)/.ready  ## the whole suite
 	$(BIN)/python -m pytest

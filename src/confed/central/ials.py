@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from implicit.cpu.als import AlternatingLeastSquares
+from implicit.als import AlternatingLeastSquares
 from pydantic import Field
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
@@ -51,6 +51,7 @@ class IALSTrainer(OneShotTrainer):
                 alpha=self.config.alpha,
                 iterations=self.config.iterations,
                 dtype=np.float64 if self.dtype == torch.float64 else np.float32,
+                use_gpu=False,
                 calculate_training_loss=False,
                 num_threads=torch.get_num_threads(),
                 random_state=fingerprint(self.seed, "init", "ials"),

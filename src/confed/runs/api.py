@@ -12,6 +12,7 @@ import torch
 
 from confed.data import Interactions, load_dataset
 from confed.errors import ConfedError, unknown_name
+from confed.methods.registry import method_named
 from confed.runs.folder import RunFolder
 from confed.runs.runner import Experiment, Listener, execute
 from confed.runs.settings import Settings, resolve
@@ -129,10 +130,22 @@ def run_seeds(method: str, dataset: Any, seeds: Iterable[int], **arguments: Any)
     return pool([run(method, dataset, seed=seed, **arguments).summary for seed in seeds])
 
 
-def compare(methods: Sequence[str], dataset: Any, *, seeds: int = 1, **arguments: Any) -> list[dict[str, Any]]:
-    """One pooled summary per method."""
-    first = arguments.pop("seed", 0)
-    return [run_seeds(method, dataset, range(first, first + seeds), **arguments) for method in methods]
+def compare(
+    methods: Sequence[str], dataset: Any, *, seeds: int = 1, seed: int = 0, rounds: int | None = None, **arguments: Any
+) -> list[dict[str, Any]]:
+    """One pooled summary per method. `rounds` is for those that train in rounds; closed forms take one."""
+    for method in methods:
+        method_named(method)  # a typing error in the last name should not cost the runs before it
+    return [
+        run_seeds(
+            method,
+            dataset,
+            range(seed, seed + seeds),
+            rounds=rounds if method_named(method).rounds > 1 else None,
+            **arguments,
+        )
+        for method in methods
+    ]
 
 
 def pool(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

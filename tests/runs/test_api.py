@@ -1,0 +1,108 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import confed
+from confed.runs.api import pool
+from tests import tiny
+
+FEW = {"negatives": 15, "cutoffs": [5, 10], "dim": 4}
+
+
+def train(data=None, **more):
+    chosen = {"rounds": 3, "options": FEW, **more}
+    return confed.run("pfedrec", tiny.interactions() if data is None else data, **chosen)
+
+
+def test_a_run_knows_its_metrics_and_history(tmp_path):
+    run = train(out=tmp_path)
+    assert {"hr@10", "ndcg@5", "full_mrr@10"} <= set(run.metrics)
+    assert [line["round"] for line in run.history] == [1, 2, 3]
+
+
+def test_recommendations_leave_out_what_the_user_has(tmp_path):
+    run = train(out=tmp_path)
+    known = set(tiny.interactions().frame.filter(pl.col("user") == "3")["item"])
+    items = [r.item for r in run.recommend("3", k=20)]
+    assert len(items) == 20 and not set(items) & known
+    everything = [r.item for r in run.recommend("3", k=1000, filter_seen=False)]
+    assert len(everything) == tiny.ITEMS
+
+
+def test_recommendations_are_in_the_order_of_the_evaluated_scores(tmp_path):
+    """What is recommended is what was measured: rank the held-out test item by hand."""
+    run = train(out=tmp_path)
+    cut = run._prepared().cut
+    client = cut.user_ids.index("5")
+    full = [r.item for r in run.recommend("5", k=1000, filter_seen=False)]
+    hidden = {cut.item_ids[i] for i in [*cut.training.positives[client], cut.validation[client]]}
+    rank = [item for item in full if item not in hidden].index(cut.item_ids[cut.test[client]])
+    from confed.evaluation.evaluator import Evaluator
+    from confed.runs.runner import Experiment
+
+    experiment = Experiment.prepare(run.settings, tiny.interactions())
+    evaluator = Evaluator(experiment.cut, run.settings.protocol, run.settings.seed)
+    for number in range(1, run.summary["best_round"] + 1):
+        card = evaluator.scorecard()
+        experiment.trainer.round(number, {"local": card})
+    assert card.result().full["test"].above[client] == rank
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "interactions"])
+def test_any_source_gives_the_same_run(tmp_path, kind):
+    frame = tiny.interactions().frame
+    path = tmp_path / "own.csv"
+    frame.write_csv(path)
+    sources = {
+        "pandas": lambda: pd.read_csv(path),
+        "polars": lambda: frame,
+        "arrow": frame.to_arrow,
+        "csv": lambda: path,
+        "interactions": tiny.interactions,
+    }
+    assert train(sources[kind](), out=tmp_path).metrics == train(out=tmp_path).metrics
+
+
+def test_data_handed_over_in_memory_can_be_opened_again(tmp_path):
+    run = train(tiny.interactions().frame, out=tmp_path)
+    again = confed.Run.open(run.folder.path)
+    assert again.recommend("3", 5) == run.recommend("3", 5)
+
+
+def test_resume_of_a_finished_run_changes_nothing(tmp_path):
+    run = train(tiny.interactions().frame, out=tmp_path)
+    assert confed.resume(run.folder.path).metrics == run.metrics
+
+
+def test_recommender(tmp_path):
+    fitted = confed.Recommender("fedmf", rounds=2, **FEW).fit(tiny.interactions(), out=tmp_path)
+    assert len(fitted.recommend(3, k=4)) == 4
+
+
+@pytest.mark.parametrize(("user", "k", "message"), [("nobody", 5, "unknown user 'nobody'"), ("3", 0, "at least one")])
+def test_bad_requests(tmp_path, user, k, message):
+    with pytest.raises(confed.ConfedError, match=message):
+        train(out=tmp_path).recommend(user, k)
+
+
+def test_nothing_is_written_when_the_data_is_wrong(tmp_path):
+    frame = pl.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"]})
+    with pytest.raises(confed.ConfedError, match="too few"):
+        train(frame, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_pool_averages_over_seeds():
+    runs = [train_summary(seed, hr) for seed, hr in ((0, 40.0), (1, 44.0))]
+    pooled = pool(runs)
+    assert pooled["hr@10"] == pooled["mean"]["hr@10"] == 42.0
+    assert pooled["std"]["hr@10"] == pytest.approx(np.std([40, 44], ddof=1))
+    assert pooled["seeds"] == [0, 1] and len(pooled["runs"]) == 2
+    assert pool(runs[:1]) == runs[0]
+
+
+def train_summary(seed, hr):
+    facts = {"method": "m", "dataset": "d", "protocol": "p", "view": "local", "published": [], "rounds": 1}
+    costs = {"participations": 1, "upload_bytes": 0, "download_bytes": 0, "seconds": 1.0}
+    return {**facts, **costs, "seconds_per_round": 1.0, "peak_rss_mb": 1.0, "seed": seed, "hr@10": hr}

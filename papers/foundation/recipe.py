@@ -27,6 +27,8 @@ SEEDS = (0, 1, 2)
 METHODS = ("popularity", "ease", "ials", "scalar", "local-only", "pfedrec", "fedmf", "fedncf", "mf", "neumf")
 ROUNDS = {"local-only": 50}
 """Where fewer rounds than the method's own default are run."""
+PATIENCE = {"mf": 20, "neumf": 15}
+"""Epochs without a better validation metric after which the long central runs stop."""
 
 EXPLANATIONS: dict[str, dict[str, dict[str, Any]]] = {
     "pfedrec": {
@@ -47,7 +49,7 @@ EXPLANATIONS: dict[str, dict[str, dict[str, Any]]] = {
 def cells() -> list[Cell]:
     """The main table, seed by seed, then the explanations."""
     main = [
-        Cell(method, DATASET, protocol, seed, rounds=ROUNDS.get(method))
+        Cell(method, DATASET, protocol, seed, ROUNDS.get(method), settings={"patience": PATIENCE.get(method)})
         for seed in SEEDS
         for method in METHODS
         for protocol in ("paper", "strict")

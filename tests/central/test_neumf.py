@@ -102,7 +102,7 @@ def test_shapes_and_initial_values():
     params = trainer(dim=32, init_deviation=0.01).params
     assert [tuple(params[f"weight_{layer}"].shape) for layer in range(3)] == [(32, 64), (16, 32), (8, 16)]
     assert params["head"].shape == (40,)
-    assert float(params["head_bias"]) == 0.0
+    assert params["head_bias"].item() == 0.0
     for name, bound in (("weight_0", 64**-0.5), ("bias_1", 32**-0.5), ("head", (3 / 40) ** 0.5)):
         largest = float(params[name].detach().abs().max())
         assert 0.8 * bound < largest <= bound

@@ -8,12 +8,7 @@ from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.ragged import Ragged
 from tests import tiny
-from tests.conformance import Recorder, TrainerConformance
-
-
-class TestEASE(TrainerConformance):
-    method = "ease"
-    options = {"regularisation": 3.0}
+from tests.conformance import Recorder
 
 
 def brute_force(X, regularisation):

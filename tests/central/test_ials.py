@@ -8,14 +8,8 @@ from confed.central.ials import IALS
 from confed.data.split import TrainingData
 from confed.ragged import Ragged
 from tests import tiny
-from tests.conformance import TrainerConformance
 
 OPTIONS = {"factors": 4, "regularisation": 1.0, "alpha": 4.0, "iterations": 20}
-
-
-class TestIALS(TrainerConformance):
-    method = "ials"
-    options = OPTIONS
 
 
 def fitted(data, seed=0, dtype="float64", **options):

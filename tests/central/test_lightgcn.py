@@ -8,14 +8,9 @@ from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.ragged import Ragged
 from tests import tiny
-from tests.conformance import Recorder, TrainerConformance
+from tests.conformance import Recorder
 
 OPTIONS = {"dim": 6, "batch_size": 64, "learning_rate": 0.02, "regularisation": 0.01}
-
-
-class TestLightGCN(TrainerConformance):
-    method = "lightgcn"
-    options = OPTIONS
 
 
 def trainer(data=None, seed=3, **options):

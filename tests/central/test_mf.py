@@ -4,14 +4,9 @@ from torch.nn import functional
 from confed.central.mf import MF
 from confed.ragged import Ragged
 from tests import tiny
-from tests.conformance import Recorder, TrainerConformance
+from tests.conformance import Recorder
 
 OPTIONS = {"dim": 5, "batch_size": 32, "learning_rate": 0.02, "init_deviation": 0.1}
-
-
-class TestMF(TrainerConformance):
-    method = "mf"
-    options = OPTIONS
 
 
 def trainer(**options):

@@ -20,11 +20,6 @@ class TestMLP(TrainerConformance):
     options = {**OPTIONS, "variant": "mlp"}
 
 
-class TestNeuMF(TrainerConformance):
-    method = "neumf"
-    options = OPTIONS
-
-
 class Plain(nn.Module):
     """The model as it is usually written: embeddings, a tower on the concatenation, one output layer."""
 

@@ -6,7 +6,7 @@ sets a few attributes. See tests/methods/test_pfedrec.py for the shortest one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,8 +40,8 @@ class TrainerConformance:
     """False for closed forms of the data, which no seed can change."""
 
     def trainer(self, cut: Split | None = None, **settings: Any) -> Trainer:
-        chosen = {"dtype": "float64", "seed": SEED, **settings}
-        return make_trainer(resolve(self.method, "tiny", options=self.options, **chosen), cut or tiny.cut())
+        chosen = {"dtype": "float64", "seed": SEED, "options": self.options, **settings}
+        return make_trainer(resolve(self.method, "tiny", **chosen), cut or tiny.cut())
 
     def trained(self, rounds: int = 2, trainer: Trainer | None = None, **settings: Any) -> Trainer:
         trainer = trainer or self.trainer(**settings)
@@ -73,20 +73,23 @@ class TrainerConformance:
         assert_equal_states(fresh.state(), trainer.state(), tolerance=0)
 
     def test_held_out_items_are_unreachable(self) -> None:
-        """Other held-out items, the same training items: training cannot tell the difference."""
-        cut = tiny.cut()
-        other = replace(cut, validation=cut.test, test=cut.validation, seen=cut.training.positives.unique())
-        assert_equal_states(self.trained().state(), self.trained(cut=other).state(), tolerance=0)
+        """Data with other held-out items and the same training items: training cannot tell the difference."""
+        cut, other = tiny.cut(), tiny.cut_with_other_held_out_items()
+        assert (cut.test != other.test).any()
+        assert_equal_states(self.trained(cut=cut).state(), self.trained(cut=other).state(), tolerance=0)
 
     def test_serving_scores_as_the_round_was_scored(self) -> None:
+        self.check_serving(self.options)
+
+    def check_serving(self, options: dict[str, Any]) -> None:
         """Recommendations come from the state that was evaluated, also where it has to be rebuilt."""
-        trainer = self.trained(rounds=1)
+        trainer = self.trained(1, self.trainer(options=options))
         recorder = Recorder(tiny.USERS, tiny.ITEMS)
         trainer.round(2, {trainer.view: recorder})
         state = trainer.serving_state()
         trainer.round(3, {})
-        clients = np.array([20, 3, 11])
-        served = self.trainer().serve(state, 2, clients)
+        clients = np.array([20, 3, 11, 0, 23, 7])
+        served = self.trainer(options=options).serve(state, 2, clients)
         torch.testing.assert_close(served, recorder.scores[clients].to(served.dtype), rtol=1e-9, atol=1e-9)
 
     def test_learning_lowers_the_loss(self) -> None:
@@ -126,6 +129,11 @@ class FederatedConformance(TrainerConformance):
         engine = self.trainer(**settings)
         assert isinstance(engine, LocalEngine)
         return engine
+
+    @pytest.mark.parametrize("view", ["local", "global"])
+    @pytest.mark.parametrize("fraction", [1.0, 0.5])
+    def test_serving_under_every_view_and_with_absentees(self, view: str, fraction: float) -> None:
+        self.check_serving({**self.options, "view": view, "fraction": fraction})
 
     @pytest.mark.parametrize("chunk", [1, 5, 24])
     def test_any_chunk_size_gives_the_same_result(self, chunk: int) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+import polars as pl
+
 from confed.data import Interactions, synthetic
 from confed.data.split import Split, split
 from confed.evaluation.protocol import PAPER, STRICT, Protocol
@@ -22,3 +25,18 @@ def interactions() -> Interactions:
 @cache
 def cut(protocol: Protocol = TINY_STRICT, seed: int = 0) -> Split:
     return split(interactions(), protocol, seed)
+
+
+def cut_with_other_held_out_items() -> Split:
+    """The tiny data with every user's last two items exchanged for others, cut anew from the interactions."""
+    data, reference = interactions(), cut()
+    frame = data.frame.with_columns(row=np.arange(len(data)))
+    held_out = {(u, i) for u in range(USERS) for i in (int(reference.validation[u]), int(reference.test[u]))}
+    rows = []
+    for user, item, line in zip(data.user_index, data.item_index, frame.iter_rows(), strict=True):
+        others = [i for i in range(ITEMS) if i not in reference.seen[user]]
+        is_test = int(item) == int(reference.test[user])
+        name = data.items[others[is_test]] if (int(user), int(item)) in held_out else line[1]
+        rows.append((line[0], name, *line[2:4]))
+    changed = pl.DataFrame(rows, schema=data.frame.schema, orient="row")
+    return split(Interactions(changed, time="real"), TINY_STRICT, 0)

@@ -83,6 +83,13 @@ def test_without_time_strict_holds_out_at_random():
     assert set(first.test.tolist()) == set(range(6))
 
 
+def test_a_random_hold_out_does_not_favour_repeated_pairs():
+    """One of ten items occurs ten times: it is held out for a tenth of the users, not for half of them."""
+    rows = [(u, i, 1.0, 0) for u in range(2000) for i in [*range(10), *[0] * 9]]
+    cut = split(data(rows, time="none"), STRICT, 0)
+    assert 0.07 < np.mean(cut.test == 0) < 0.13
+
+
 def test_a_user_with_too_few_items_is_named():
     rows = [("a", i, 1.0, i) for i in range(5)] + [("bob", 1, 1.0, 1), ("bob", 1, 1.0, 2), ("bob", 2, 1.0, 3)]
     with pytest.raises(ConfedError, match=r"user 'bob' has 2 item\(s\).*--min-interactions 3"):

@@ -79,8 +79,8 @@ def test_select_on_test_and_another_view(tmp_path):
 
 
 def test_a_view_the_method_does_not_have(tmp_path):
-    chosen = settings("fedmf", {"view": "local"})
-    with pytest.raises(ConfedError, match=r"view = 'local': fedmf can be scored under global"):
+    chosen = settings("mf", {"view": "local"})
+    with pytest.raises(ConfedError, match=r"view = 'local': mf can be scored under global"):
         start(tmp_path, chosen)
 
 

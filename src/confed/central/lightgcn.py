@@ -155,7 +155,7 @@ class LightGCN(CentralMethod):
     title = "LightGCN: light graph convolution"
     citation = "He et al., LightGCN: Simplifying and Powering Graph Convolution Network, SIGIR 2020"
     config_class = LightGCNConfig
-    rounds = 1000  # as in the official code; on MovieLens-100K validation stops rising near 500
+    rounds = 1000  # as in the official code; on MovieLens-100K little is gained after 500
 
     def trainer(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> LightGCNTrainer:
         return LightGCNTrainer(config, data, seed, dtype)

@@ -40,7 +40,7 @@ def live_progress() -> Iterator[Listener]:
 def status(line: Line, settings: Settings) -> str:
     """The loss, and the metric that selects the round."""
     parts = [] if line["loss"] is None else [f"loss {line['loss']:.4f}"]
-    for view, values in list(line["views"].items())[:1]:
+    for view, values in list(line["views"].items())[:1]:  # the first is the one that selects the round
         metric = settings.protocol.select_metric
         parts.append(f"validation {metric} {values['validation'][metric]:.2f} ({view})")
     return "  ".join(parts)

@@ -139,7 +139,7 @@ def _first(mask: pl.Series) -> int | None:
 
 
 def _ids(column: pl.Series, role: str, where: Where) -> pl.Series:
-    if column.dtype.is_float() and bool((column == column.round()).all()):
+    if column.dtype.is_float() and bool((column.is_finite() & (column == column.round())).all()):
         column = column.cast(pl.Int64)  # pandas turns integers into floats where some are missing
     try:
         ids = column.cast(pl.String)

@@ -145,13 +145,14 @@ class Interactions:
             digest.update(column.tobytes())
         return digest.hexdigest()
 
-    def keep_users(self, min_interactions: int) -> Interactions:
-        """Without users that have fewer rows (rows, not distinct items, as the published loaders count)."""
+    def keep_users(self, min_interactions: int, *, distinct: bool = False) -> Interactions:
+        """Without users that have fewer rows, as the published loaders count, or fewer `distinct` items."""
         if min_interactions <= 1:
             return self
-        kept = self.frame.filter(pl.len().over("user") >= min_interactions)
+        count = (pl.col("item").n_unique() if distinct else pl.len()).over("user")
+        kept = self.frame.filter(count >= min_interactions)
         if kept.height == 0:
-            most = int(np.bincount(self.user_index).max())
+            most = int(self.frame.select(count.max()).item())
             raise ConfedError(
                 f"{self.name}: no user has {min_interactions} interactions, the most active has {most}; "
                 "lower min_interactions (--min-interactions)"

@@ -15,6 +15,7 @@ hash of (user, item): random with respect to popularity, the same for every copy
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ from confed.random import Stream
 
 Ints = NDArray[np.int64]
 
-_FEWEST = 3  # one item each to train on, to choose the round with, and to test
+FEWEST_ITEMS = 3
+"""One item each to train on, to choose the round with, and to test."""
 
 
 @dataclass(frozen=True)
@@ -98,22 +100,26 @@ def _recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
     time = data.frame["timestamp"].to_numpy()
     # A fixed order is the same for every seed and every copy of the data, because it depends on the pair alone.
     stream = Stream.of(0, "split/fixed") if protocol.split_ties == "fixed" else Stream.of(seed, "split/ties")
-    tie = stream.bits(data.user_index, data.item_index)
-    place = np.empty(len(data), dtype=np.int64)
-    place[np.lexsort((row, tie, time))] = row
-    return place
+    return _places(row, stream.bits(data.user_index, data.item_index), time)
 
 
 def _invented_recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
     """Data without time: a random order, or the one that the published loader invents (D-2)."""
     row = np.arange(len(data))
     if protocol.pseudo_time == "random":
-        return Stream.of(seed, "split/hold-out").order(len(data))
+        # By pair, not by row: a pair that occurs ten times must not have ten chances to be the latest.
+        return _places(row, Stream.of(seed, "split/hold-out").bits(data.user_index, data.item_index))
     if data.pseudo_time == "file-order":
         return row
     _, first_row, item = np.unique(data.item_index, return_index=True, return_inverse=True)
-    place = np.empty(len(data), dtype=np.int64)
-    place[np.lexsort((row, first_row[item]))] = row
+    return _places(row, first_row[item])
+
+
+def _places(*keys: NDArray[Any]) -> Ints:
+    """The place of every row in the order of `keys`, the last of which counts most."""
+    order = np.lexsort(keys)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
     return place
 
 
@@ -125,11 +131,11 @@ def _last_of_each_pair(users: Ints, items: Ints) -> Ints:
 
 
 def _require_enough(history: Ragged, data: Interactions) -> None:
-    short = np.flatnonzero(history.lengths < _FEWEST)
+    short = np.flatnonzero(history.lengths < FEWEST_ITEMS)
     if len(short):
         user = int(short[0])
         raise ConfedError(
             f"{data.name}: user {data.users[user]!r} has {history.lengths[user]} item(s), leave-one-out needs "
-            f"{_FEWEST} ({len(short)} of {data.n_users} users have too few): "
-            f"drop such users with --min-interactions {_FEWEST}"
+            f"{FEWEST_ITEMS} ({len(short)} of {data.n_users} users have too few): "
+            f"drop such users with --min-interactions {FEWEST_ITEMS}"
         )

@@ -136,12 +136,14 @@ class LocalEngine(Trainer):
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
         self.load(state)
         download = self.pieces.strategy.download()
-        took_part = self.pieces.selection.participants(self.data.users, self.seed, number)
-        if self._rebuilds and np.isin(clients, took_part).all():
-            cohort, _ = self._train(clients, download, number)
-            scores = cohort.scores()
-            return scores[torch.from_numpy(np.argsort(cohort.clients.numpy())[np.argsort(np.argsort(clients))])]
-        return global_scores(self.pieces.backbone, self.store, download, torch.from_numpy(clients))
+        scores = global_scores(self.pieces.backbone, self.store, download, torch.from_numpy(clients))
+        participants = self.pieces.selection.participants(self.data.users, self.seed, number)
+        rebuilt = np.intersect1d(clients, participants) if self._rebuilds else np.empty(0, dtype=np.int64)
+        if len(rebuilt):
+            cohort, _ = self._train(rebuilt, download, number)
+            place = {int(client): position for position, client in enumerate(clients)}
+            scores[[place[int(client)] for client in cohort.clients]] = cohort.scores()
+        return scores
 
 
 def _require_finite(losses: Tensor, clients: Tensor, number: int) -> None:

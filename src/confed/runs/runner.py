@@ -12,7 +12,8 @@ from torch import Tensor
 from confed.central.base import CentralMethod
 from confed.clients.sampling import check_negative_pool
 from confed.data import Interactions, load_dataset
-from confed.data.split import Split, split
+from confed.data.catalogue import REGISTRY
+from confed.data.split import FEWEST_ITEMS, Split, split
 from confed.engines.base import RoundReport, Trainer
 from confed.engines.local import LocalEngine
 from confed.errors import ConfedError
@@ -43,31 +44,37 @@ class Experiment:
     def prepare(cls, settings: Settings, data: Interactions | None = None) -> Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written."""
         data = load_dataset(settings.dataset) if data is None else data
-        if settings.min_interactions:
-            data = data.keep_users(settings.min_interactions)
+        data = _filtered(data, settings)
         cut = split(data, settings.protocol, settings.seed)
         evaluator = Evaluator(cut, settings.protocol, settings.seed)
-        trainer = make_trainer(settings, cut)
-        view = settings.protocol.view
-        if view and view not in trainer.views:
-            raise ConfedError(f"view = {view!r}: {settings.method} can be scored under {' or '.join(trainer.views)}")
-        return cls(settings, data, cut, evaluator, trainer)
+        return cls(settings, data, cut, evaluator, make_trainer(settings, cut))
 
-    @property
-    def view(self) -> View:
-        """The view that is reported: the protocol's if it names one, else the method's own."""
-        return self.settings.protocol.view or self.trainer.view
+
+def _filtered(data: Interactions, settings: Settings) -> Interactions:
+    """Without users who have too few items: those the user says, or as many as a split of a known dataset needs.
+
+    Where repeated pairs are dropped, distinct items count. Users of somebody's own data are never dropped silently.
+    """
+    distinct = settings.protocol.dedupe
+    fewest = settings.min_interactions or (FEWEST_ITEMS if settings.dataset in REGISTRY else 1)
+    return data.keep_users(fewest, distinct=distinct)
 
 
 def make_trainer(settings: Settings, cut: Split) -> Trainer:
+    """The model, to be judged by the protocol's view if it names one, else by the method's own."""
     method = method_named(settings.method)
     config = settings.config()
+    view = settings.protocol.view
     if isinstance(method, FederatedMethod):
         pieces = method.pieces(config, cut.items)
+        pieces = replace(pieces, view=view or pieces.view)
         check_negative_pool(cut.training, pieces.procedure.negatives, cut.user_ids)
         return LocalEngine(pieces, cut.training, settings.seed, chunk=settings.chunk, dtype=settings.dtype)
     assert isinstance(method, CentralMethod)
-    return method.trainer(config, cut.training, settings.seed, settings.dtype)
+    trainer = method.trainer(config, cut.training, settings.seed, settings.dtype)
+    if view and view not in trainer.views:
+        raise ConfedError(f"view = {view!r}: {settings.method} can be scored under {' or '.join(trainer.views)}")
+    return trainer
 
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
@@ -133,7 +140,7 @@ class _Loop:
     def _choose(self, number: int, line: Line) -> None:
         """Keep the round if the selecting metric says so."""
         protocol = self.settings.protocol
-        value = line["views"][self.experiment.view][protocol.select_on][protocol.select_metric]
+        value = line["views"][self.trainer.view][protocol.select_on][protocol.select_metric]
         best = self.progress.best_value
         gain = value > best
         if gain or (value == best and protocol.select_ties == "latest"):
@@ -176,9 +183,9 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "seed": settings.seed,
         "rounds": progress.round,
         "best_round": progress.best_round,
-        "view": experiment.view,
-        **views[experiment.view]["test"],
-        "validation": views[experiment.view]["validation"],
+        "view": experiment.trainer.view,
+        **views[experiment.trainer.view]["test"],
+        "validation": views[experiment.trainer.view]["validation"],
         "views": {view: parts["test"] for view, parts in views.items()},
         "seconds": totals["seconds"],
         "seconds_per_round": totals["seconds"] / progress.round,

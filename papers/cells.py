@@ -74,10 +74,11 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
 
 def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
     """What is worth committing of a summary."""
-    facts = ("method", "dataset", "protocol", "seed", "rounds", "best_round", "view")
+    facts = ("method", "dataset", "seed", "rounds", "best_round", "view")
     costs = ("seconds_per_round", "peak_rss_mb", "participations", "upload_bytes", "download_bytes")
     return {
         **{name: summary[name] for name in facts},
+        "protocol": cell.protocol,
         "variant": cell.variant,
         "options": dict(cell.options),
         **_metrics(summary),

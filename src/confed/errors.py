@@ -13,6 +13,14 @@ from collections.abc import Iterable
 class ConfedError(Exception):
     """What is wrong, where (file, line, option), and what to do about it."""
 
+    exit_code = 2
+
+
+class StoppedError(ConfedError):
+    """The user broke a run off."""
+
+    exit_code = 130
+
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:
     """The error for a name that does not exist, with the nearest names that do."""

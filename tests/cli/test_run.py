@@ -78,7 +78,8 @@ def test_several_seeds_have_mean_and_deviation(result):
     summary = result("run", "popularity", TINY, "--seeds", 3, "--set", "negatives=20")
     values = [run["hr@10"] for run in summary["runs"]]
     assert [run["seed"] for run in summary["runs"]] == [0, 1, 2]
-    assert summary["mean"]["hr@10"] == pytest.approx(sum(values) / 3)
+    assert summary["mean"]["hr@10"] == summary["hr@10"] == pytest.approx(sum(values) / 3)
+    assert summary["mean"]["views"]["global"]["hr@10"] == summary["hr@10"]
     assert summary["std"]["hr@10"] == pytest.approx((sum((v - sum(values) / 3) ** 2 for v in values) / 2) ** 0.5)
 
 
@@ -93,7 +94,7 @@ def test_config_file_and_command_line(result, tmp_path):
         "[options]\nnegatives = 19\ndim = 4\nbatch_size = 32\n"
     )
     summary = result("run", "--config", "run.toml", "--rounds", 2, "--set", "dim=3")
-    assert (summary["protocol"], summary["rounds"], summary["seed"]) == ("paper", 2, 4)
+    assert (summary["protocol"], summary["rounds"], summary["seed"]) == ("paper, negatives=19", 2, 4)
     config = (tmp_path / summary["run_dir"] / "config.toml").read_text()
     assert "batch_size = 32" in config and "dim = 3" in config
 
@@ -117,11 +118,46 @@ def test_killed_and_resumed_ends_like_an_unbroken_run(result, tmp_path):
     }
 
 
-def test_resume_with_more_rounds(result):
+def test_an_interrupt_says_how_to_go_on(confed, monkeypatch):
+    from confed.engines.local import LocalEngine
+
+    def interrupted(self, number, cards):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalEngine, "round", interrupted)
+    code, _, err = confed("run", "pfedrec", TINY, *FEW, "--folder", "a")
+    assert code == 130
+    assert "stopped in round 1; go on with `confed run --resume a`" in " ".join(err.split())
+
+
+def test_a_changed_switch_is_in_the_label_and_hides_published_figures(result):
+    leaking = result("run", "popularity", TINY, "--set", "negatives=20", "--set", "neg_pool=unseen")
+    assert leaking["protocol"] == "strict, neg_pool=unseen, negatives=20"
+
+
+def test_compare_gives_an_option_to_the_methods_that_know_it(result, tmp_path):
+    answer = result("compare", "pfedrec", "popularity", "--dataset", TINY, "--rounds", 2, *FEW)
+    assert [s["rounds"] for s in answer["methods"]] == [2, 1]
+    configs = [(tmp_path / s["run_dir"] / "config.toml").read_text() for s in answer["methods"]]
+    assert ["dim = 4" in config for config in configs] == [True, False]
+
+
+def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
+    rows = [f"{u},{i},{i}" for u in range(30) for i in range(u % 5, 60, 5)]
+    own = tmp_path / "own.csv"
+    own.write_text("\n".join(["user,item,timestamp", *rows]))
+    result("run", "pfedrec", "own.csv", "--rounds", 2, "--folder", "a", *FEW)
+    own.write_text("\n".join(["user,item,timestamp", *rows[12:]]))
+    assert "is not the data this run was started with" in failure("recommend", "a", "--user", "7")
+    assert "is not the data this run was started with" in failure("run", "--resume", "a")
+
+
+def test_resume_with_more_rounds(result, failure):
     result("run", "fedmf", TINY, "--rounds", 2, *FEW, "--folder", "a")
     longer = result("run", "--resume", "a", "--rounds", 4)
     straight = result("run", "fedmf", TINY, "--rounds", 4, *FEW, "--folder", "b")
     assert longer["hr@10"] == straight["hr@10"] and longer["best_round"] == straight["best_round"]
+    assert "4 rounds are done already, 3 are asked for" in failure("run", "--resume", "a", "--rounds", 3)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +185,12 @@ def test_resume_with_more_rounds(result):
         (["run", "pfedrec"], "confed run METHOD DATASET"),
         (["run", "--resume", "."], "not a run folder"),
         (["run", "pfedrec", TINY, "--resume", "x"], "--resume takes the run's own settings"),
+        (["run", "--resume", "x", "--seed", "3"], "--resume takes the run's own settings"),
+        (["run", "pfedrec", TINY, *FEW, "--set", "cutoffs=0"], "cutoffs.0 = 0"),
+        (["run", "pfedrec", TINY, *FEW, "--folder", "/dev/null/x"], "cannot make a run folder there"),
+        (["compare", "pfedrec", "ease", "--dataset", TINY, "--set", "local_epoch=2"], "did you mean local_epochs"),
+        (["compare", "popularity", "eas", "--dataset", TINY], "unknown method 'eas': did you mean ease"),
+        (["run", "local-only", "synthetic:users=300000,items=9000"], "GB and this machine has"),
         (["run", "pfedrec", TINY, "--seeds", "2", "--folder", "x"], "--folder holds one run"),
         (["run", "--config", "missing.toml"], "missing.toml: no such file"),
         (["run", "pfedrec", TINY, "--bogus"], "No such option"),
@@ -158,6 +200,12 @@ def test_resume_with_more_rounds(result):
 def test_bad_input_says_what_and_leaves_nothing_behind(arguments, message, failure, tmp_path):
     assert message in failure(*arguments)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ['seed = "1"', "options = 3", "protocol = 1", 'colour = "red"'])
+def test_bad_config_files(text, failure, tmp_path):
+    (tmp_path / "run.toml").write_text(f'{text}\nmethod = "pfedrec"\ndataset = "{TINY}"\n')
+    assert "run.toml" in failure("run", "--config", "run.toml")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confed.data import Interactions, load_dataset
+from confed.data.catalogue import REGISTRY
 from confed.data.split import split
 from confed.errors import ConfedError
 from confed.evaluation.protocol import PAPER, STRICT
+from confed.runs.runner import Experiment
+from confed.runs.settings import resolve
 from tests.realdata import require
 
 
@@ -105,6 +108,15 @@ def test_every_interaction_lands_in_exactly_one_part(rows):
     parts = [sorted([*cut.training.positives[u].tolist(), int(cut.validation[u]), int(cut.test[u])]) for u in range(4)]
     index = {item: i for i, item in enumerate(cut.item_ids)}
     assert parts == [sorted(index[str(i)] for v, i, _, _ in full if v == u) for u in range(4)]
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY.keys() - {"qb-article"}))
+@pytest.mark.parametrize("protocol", ["strict", "paper"])
+def test_every_registered_dataset_can_be_split(name, protocol):
+    settings = resolve("popularity", require(name), protocol=protocol)
+    experiment = Experiment.prepare(settings)
+    assert experiment.cut.users > 1000 or name == "ml-100k"
+    assert experiment.cut.training.positives.lengths.min() >= 1
 
 
 def test_seen_and_held_out_on_real_data():

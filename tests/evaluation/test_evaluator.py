@@ -11,9 +11,9 @@ from tests.realdata import require
 from tests.tiny import TINY_PAPER, TINY_STRICT, cut
 
 
-def evaluate(protocol, scores, some=None, chunk=7):
+def evaluate(protocol, scores, some=None, chunk=7, seed=0):
     some = some or cut(protocol)
-    card = Evaluator(some, protocol, 0).scorecard()
+    card = Evaluator(some, protocol, seed).scorecard()
     for users in torch.arange(some.users).split(chunk):
         card.add(users, scores[users])
     return card.result()
@@ -120,11 +120,11 @@ def test_constant_scores_on_real_data(movielens):
 
 @pytest.mark.parametrize(("name", "hr", "ndcg"), [("ml-100k", 41.5, 23.0), ("filmtrust", 91.8, 82.5)])
 def test_popularity_reference_lines(name, hr, ndcg):
-    """methods.md 3.10, the paper split, ± 1."""
+    """methods.md 3.10. ± 1.5: its ties were broken by one file's row order, ours by a hash; each is one draw."""
     some = split(load_dataset(require(name)), PAPER, 0)
     counts = np.bincount(some.training.positives.values, minlength=some.items)
     logit = PAPER.model_copy(update={"score_space": "logit"})  # counts saturate as probabilities
     scores = torch.from_numpy(counts).double().expand(some.users, -1)
-    metrics = evaluate(logit, scores, some, some.users).metrics("test")
-    assert metrics["hr@10"] == pytest.approx(hr, abs=1.0)
-    assert metrics["ndcg@10"] == pytest.approx(ndcg, abs=1.0)
+    reports = [evaluate(logit, scores, some, some.users, seed).metrics("test") for seed in range(5)]
+    assert np.mean([r["hr@10"] for r in reports]) == pytest.approx(hr, abs=1.5)
+    assert np.mean([r["ndcg@10"] for r in reports]) == pytest.approx(ndcg, abs=1.5)

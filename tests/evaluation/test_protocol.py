@@ -21,6 +21,12 @@ def test_the_two_protocols_differ_in_the_documented_switches():
     }
 
 
+def test_the_label_names_every_changed_switch():
+    assert (STRICT.label, PAPER.label) == ("strict", "paper")
+    assert PAPER.model_copy(update={"neg_pool": "untrained"}).label == "paper, neg_pool=untrained"
+    assert STRICT.model_copy(update={"cutoffs": (3,)}).label == "strict"
+
+
 def test_unknown_protocol_names_the_nearest():
     with pytest.raises(ConfedError, match="did you mean strict"):
         protocol_named("strct")

@@ -33,7 +33,7 @@ def test_recommendations_leave_out_what_the_user_has(tmp_path):
 def test_recommendations_are_in_the_order_of_the_evaluated_scores(tmp_path):
     """What is recommended is what was measured: rank the held-out test item by hand."""
     run = train(out=tmp_path)
-    cut = run._prepared().cut
+    cut = run._prepared()[0].cut
     client = cut.user_ids.index("5")
     full = [r.item for r in run.recommend("5", k=1000, filter_seen=False)]
     hidden = {cut.item_ids[i] for i in [*cut.training.positives[client], cut.validation[client]]}
@@ -84,6 +84,20 @@ def test_recommender(tmp_path):
 def test_bad_requests(tmp_path, user, k, message):
     with pytest.raises(confed.ConfedError, match=message):
         train(out=tmp_path).recommend(user, k)
+
+
+def test_a_run_can_be_opened_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run = train(tiny.interactions().frame, out="runs")
+    path, expected = run.folder.path.absolute(), run.recommend("3", 5)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert confed.Run.open(path).recommend("3", 5) == expected
+
+
+def test_unknown_settings_name_the_nearest(tmp_path):
+    with pytest.raises(confed.ConfedError, match="unknown setting 'chunks': did you mean chunk"):
+        train(out=tmp_path, chunks=3)
 
 
 def test_nothing_is_written_when_the_data_is_wrong(tmp_path):

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 
-from confed.cli.output import console, emit, err_console
+from confed.cli.output import console, emit
+from confed.cli.progress import download_progress, notice
 from confed.data.catalogue import REGISTRY, DatasetEntry
 from confed.data.interactions import Interactions
 from confed.data.registry import find_local, get_dataset, import_dataset, imported, load_dataset
-from confed.data.sources import Progress
 
 app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
-
-_PATIENCE = 2.0  # seconds before a download shows its progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 UserColumn = Annotated[str | None, typer.Option(help="Name of the user column (its number without header).")]
@@ -67,8 +61,8 @@ def list_datasets(as_json: Json = False) -> None:
 @app.command("get")
 def get(name: Annotated[str, typer.Argument(help="A name from `confed data list`.")], as_json: Json = False) -> None:
     """Fetch a dataset, check it, and say where it is."""
-    with _download_progress() as progress:
-        data = get_dataset(name, progress, _notice)
+    with download_progress() as progress:
+        data = get_dataset(name, progress, notice)
     entry = REGISTRY[name]
     facts = {
         **_facts(data),
@@ -99,8 +93,8 @@ def describe(
     """Count users, items and interactions of a dataset or a file."""
     columns = _columns(user_column, item_column, rating_column, timestamp_column)
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
-    with _download_progress() as progress:
-        data = load_dataset(dataset, min_interactions=min_interactions, progress=progress, notice=_notice, **options)
+    with download_progress() as progress:
+        data = load_dataset(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
     facts = _facts(data)
     emit(facts, as_json, lambda: _render_facts(facts))
 
@@ -188,34 +182,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _notice(text: str) -> None:
-    err_console.print(text, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def _download_progress() -> Iterator[Progress]:
-    """A bar on standard error, but only for what takes longer than two seconds."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    bars = Bars(*columns, console=err_console, disable=not err_console.is_terminal, transient=True)
-    tasks: dict[str, TaskID] = {}
-
-    def progress(what: str, done: int, total: int | None) -> None:
-        if what not in tasks:
-            tasks[what] = bars.add_task(what, total=total)
-        bars.update(tasks[what], completed=done)
-
-    late = threading.Timer(_PATIENCE, bars.start)
-    late.start()
-    try:
-        yield progress
-    finally:
-        late.cancel()
-        late.join()
-        bars.stop()

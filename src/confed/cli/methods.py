@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from confed.cli.output import console, emit
+from confed.data.catalogue import REGISTRY
 from confed.methods.base import FederatedMethod, Method
 from confed.methods.published import published
 from confed.methods.registry import METHODS, method_named
@@ -75,7 +76,7 @@ def describe(method: Method) -> dict[str, Any]:
         "datasets": {name: dict(values) for name, values in method.defaults.items()},
         "published": {
             dataset: [vars(p) for p in published(method.name, dataset)]
-            for dataset in ("ml-100k", "ml-1m", "filmtrust", "lastfm-2k", "lastfm-2k-listens", "douban-book")
+            for dataset in REGISTRY
             if published(method.name, dataset)
         },
     }

@@ -1,16 +1,31 @@
-"""Live progress of a run, on standard error: round, loss, validation metric, time left."""
+"""Live progress on standard error: of a run (round, loss, validation metric, time left) and of downloads."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from confed.cli.output import err_console
+from confed.data.catalogue import REGISTRY
+from confed.data.registry import find_local, get_dataset
+from confed.data.sources import Progress as DownloadProgress
 from confed.runs.runner import Line, Listener
 from confed.runs.settings import Settings
+
+_UNSEEN_SECONDS = 2.0
+"""A download that takes less shows no bar."""
 
 
 @contextmanager
@@ -49,3 +64,41 @@ def status(line: Line, settings: Settings) -> str:
 def is_landmark(number: int, rounds: int) -> bool:
     """About ten lines a run."""
     return number == rounds or number % max(rounds // 10, 1) == 0
+
+
+def fetch(dataset: str) -> None:
+    """Download a registered dataset that is not at hand, with progress and its terms."""
+    if dataset in REGISTRY and find_local(dataset) is None:
+        with download_progress() as progress:
+            get_dataset(dataset, progress, notice)
+
+
+def notice(text: str) -> None:
+    err_console.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def download_progress() -> Iterator[DownloadProgress]:
+    """A bar on standard error, but only for what takes longer than two seconds."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    bars = Progress(*columns, console=err_console, disable=not err_console.is_terminal, transient=True)
+    tasks: dict[str, TaskID] = {}
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=total)
+        bars.update(tasks[what], completed=done)
+
+    late = threading.Timer(_UNSEEN_SECONDS, bars.start)
+    late.start()
+    try:
+        yield progress
+    finally:
+        late.cancel()
+        late.join()
+        bars.stop()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from confed.cli.output import console, emit
-from confed.cli.progress import live_progress
+from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import results_table
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
@@ -65,21 +65,23 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
-    if resume is not None:
-        if method or dataset or config:
-            raise ConfedError("--resume takes the run's own settings: leave out the method, the dataset and --config")
-        with live_progress() as listener:
-            _show(api.resume(resume, rounds=rounds, listener=listener).summary, as_json)
-        return
     said: dict[str, Any] = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
     said |= {"engine": engine, "chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
     said |= {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
+    if resume is not None:
+        if any((config, options, folder, seeds > 1)) or any(said[name] for name in said if name != "rounds"):
+            raise ConfedError("--resume takes the run's own settings: only --rounds and --json may stand beside it")
+        with live_progress() as listener:
+            summary = api.resume(resume, rounds=rounds, listener=listener).summary
+        _show(summary, as_json)
+        return
     chosen = _file_then_line(config, said, options)
     if "method" not in chosen or "dataset" not in chosen:
         raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
     first = chosen.pop("seed", 0)
+    fetch(chosen["dataset"])
     with live_progress() as listener:
         places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener}
         summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
@@ -103,6 +105,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Run several methods on one dataset and print them in one table."""
+    fetch(dataset)
     with live_progress() as listener:
         summaries = api.compare(
             methods,
@@ -145,6 +148,9 @@ def recommend(
 def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
     """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
     given = read_toml(config) if config else {}
+    for name, kind in _CONFIG_TYPES.items():
+        if not isinstance(given.get(name, kind()), kind):
+            raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
     if unknown := set(given) - set(said) - {"options"}:
         raise unknown_name(f"key in {config}:", min(unknown), [*said, "options"])
     chosen = given | {name: value for name, value in said.items() if value is not None}
@@ -153,6 +159,9 @@ def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str
         **dict(parse_option(text) for text in options or []),
     }
     return chosen
+
+
+_CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
 
 
 def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -167,7 +176,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results_table([summary]))
         for figure in summary["published"]:
-            console.print(f"published: {figure['hr']:.2f} / {figure['ndcg']:.2f} ({figure['source']})", highlight=False)
+            figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
+            console.print(f"published: {figures} ({figure['source']})", highlight=False)
         for view, metrics in summary.get("views", {}).items():
             if view != summary["view"]:
                 values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"

@@ -58,8 +58,7 @@ def _published(summary: Mapping[str, Any]) -> str:
 
 def _rounds(summary: Mapping[str, Any]) -> str:
     """All rounds, and the one that validation chose."""
-    best = f"{summary['best_round']} of " if "best_round" in summary else ""
-    return f"{best}{summary['rounds']}"
+    return f"{summary['best_round']:.0f} of {summary['rounds']:.0f}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:

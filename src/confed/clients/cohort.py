@@ -67,10 +67,11 @@ class Cohort:
         gradients = torch.autograd.grad(losses.sum(), list(stepped.values()))
         with torch.no_grad():
             for (name, rate), gradient in zip(step.rates.items(), gradients, strict=True):
+                own = rate[self.clients] if isinstance(rate, Tensor) else rate
                 if name in self.tables:
-                    optimiser.step_rows(name, self.tables[name], index, gradient, rate)
+                    optimiser.step_rows(name, self.tables[name], index, gradient, own)
                 else:
-                    optimiser.step(name, self.params[name], gradient, rate)
+                    optimiser.step(name, self.params[name], gradient, own)
         return losses.detach()
 
     @staticmethod

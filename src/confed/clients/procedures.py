@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from confed.clients.objectives import Term
+from confed.clients.optim import Rate
 
 
 @dataclass(frozen=True)
 class Step:
     """One gradient step on the parameters named in `rates`, all others held fixed."""
 
-    rates: Mapping[str, float]
+    rates: Mapping[str, Rate]
+    """A learning rate for everybody, or a tensor with one for each client, by client number; 0 holds a client still."""
     terms: tuple[Term, ...]
     optimiser: str = "sgd"
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
+from confed.errors import ConfedError
 
 
 class ClientStore:
     """Private parameters, client axis first. A private item table is one dense (clients, items, d) tensor."""
 
     def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype) -> None:
+        _require_memory(backbone, clients, dtype)
         self.tensors = {
             spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone()
             for spec in backbone.named(scope="private")
@@ -42,3 +46,14 @@ class ClientStore:
         table = self.tensors[name]
         flat = (clients[:, None] * self._items[name] + index).reshape(-1)
         return table.view(-1, table.shape[-1]), flat
+
+
+def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype) -> None:
+    """Private item tables grow with clients x items: say so before the machine does."""
+    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(scope="private"))
+    needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > available:
+        raise ConfedError(
+            f"the private parameters of {clients:,} clients take {needed / 1e9:.1f} GB and this machine has "
+            f"{available / 1e9:.1f} GB: use fewer users or items, or a smaller `dim`"
+        )

@@ -9,7 +9,7 @@ of each can be measured.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -49,8 +49,15 @@ class Protocol(BaseModel):
     select_ties: Literal["latest", "earliest"] = "earliest"
     view: View | None = None
     """Which parameters are scored; by default the method's own view."""
-    cutoffs: tuple[int, ...] = (5, 10, 20)
-    """The K at which metrics are reported."""
+    cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (5, 10, 20)
+    """The K at which metrics are reported, beside 10."""
+
+    @property
+    def label(self) -> str:
+        """The name, and every switch in which this differs from the protocol of that name."""
+        base = PROTOCOLS[self.name]
+        changed = [f for f in type(self).model_fields if f != "cutoffs" and getattr(self, f) != getattr(base, f)]
+        return ", ".join([self.name, *(f"{name}={getattr(self, name)}" for name in changed)])
 
     @field_validator("select_metric")
     @classmethod
@@ -77,7 +84,7 @@ class Protocol(BaseModel):
         for what, size in (("sampled candidates", self.negatives + 1), ("items", items)):
             if largest > size:
                 raise ConfedError(
-                    f"K = {largest} is larger than the {size} {what} that are ranked: "
+                    f"K = {largest} is larger than the {size} {what} that are ranked (K = 10 is always reported): "
                     f"lower `cutoffs` or `select_metric`, or raise `negatives` (now {self.negatives})"
                 )
 

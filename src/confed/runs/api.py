@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from confed.data import Interactions, load_dataset
+from confed.data import load_dataset
 from confed.errors import ConfedError, unknown_name
+from confed.evaluation.protocol import Protocol
 from confed.methods.registry import method_named
-from confed.runs.folder import RunFolder
+from confed.runs.folder import Checkpoint, RunFolder
+from confed.runs.memory import reset_peak
 from confed.runs.runner import Experiment, Listener, execute
-from confed.runs.settings import Settings, resolve
+from confed.runs.settings import Settings, resolve, validated
 
 DEFAULT_OUT = Path("runs")
 
@@ -32,12 +34,12 @@ class Recommendation:
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
-    def __init__(self, folder: RunFolder, data: Interactions | None = None) -> None:
+    def __init__(self, folder: RunFolder, experiment: Experiment | None = None) -> None:
         self.folder = folder
         self.settings = folder.settings()
         self.summary = folder.summary()
-        self._data = data
-        self._experiment: Experiment | None = None
+        self._experiment = experiment
+        self._checkpoint: Checkpoint | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -57,14 +59,11 @@ class Run:
         """The `k` best items of one user, best first; items the user already has are left out."""
         if k < 1:
             raise ConfedError(f"k = {k}: ask for at least one item")
-        experiment = self._prepared()
+        experiment, checkpoint = self._prepared()
         cut = experiment.cut
         if str(user) not in cut.user_ids:
             raise unknown_name("user", str(user), cut.user_ids[:100_000])
         client = cut.user_ids.index(str(user))
-        checkpoint = self.folder.load_checkpoint()
-        if checkpoint is None:
-            raise ConfedError(f"{self.folder.path}: the checkpoint is missing, nothing can be recommended")
         number = checkpoint.progress.best_round
         scores = experiment.trainer.serve(checkpoint.best, number, np.array([client]))[0].double()
         if filter_seen:
@@ -77,17 +76,20 @@ class Run:
             if score > float("-inf")
         ]
 
-    def _prepared(self) -> Experiment:
-        if self._experiment is None:
-            self._experiment = Experiment.prepare(self.settings, self._data)
-        return self._experiment
+    def _prepared(self) -> tuple[Experiment, Checkpoint]:
+        """The model and the state of its best round, loaded once."""
+        self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data())
+        self._checkpoint = self._checkpoint or self.folder.load_checkpoint()
+        if self._checkpoint is None:
+            raise ConfedError(f"{self.folder.path}: the checkpoint is missing, nothing can be recommended")
+        return self._experiment, self._checkpoint
 
 
 def run(
     method: str,
     dataset: Any,
     *,
-    protocol: str = "strict",
+    protocol: str | None = None,
     rounds: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
@@ -101,28 +103,33 @@ def run(
     `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
     such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
     """
-    name = dataset if isinstance(dataset, str) else str(dataset) if isinstance(dataset, Path) else "data"
+    reset_peak()
+    name = str(dataset) if isinstance(dataset, str | Path) else "data"
     chosen = resolve(method, name, protocol=protocol, options=options, rounds=rounds, seed=seed, **settings)
     data = load_dataset(dataset)
+    chosen = chosen.model_copy(update={"content_hash": data.content_hash})
     experiment = Experiment.prepare(chosen, data)
     kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
     if name == "data":
         data.save(kept.data_path)
-        chosen = chosen.model_copy(update={"dataset": str(kept.data_path)})
-        kept.write_settings(chosen)
     execute(experiment, kept, listener)
-    return Run(kept, data)
+    return Run(kept, experiment)
 
 
 def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | None = None) -> Run:
     """Go on with a run that was broken off, or with more `rounds`; ends as the unbroken run would."""
+    reset_peak()
     folder = RunFolder.open(Path(path))
     settings = folder.settings()
+    checkpoint = folder.load_checkpoint()
     if rounds is not None:
-        settings = Settings.model_validate({**settings.model_dump(), "rounds": rounds})
-        folder.write_settings(settings)
-    execute(Experiment.prepare(settings), folder, listener)
-    return Run(folder)
+        if checkpoint and rounds < checkpoint.progress.round:
+            raise ConfedError(f"{path}: {checkpoint.progress.round} rounds are done already, {rounds} are asked for")
+        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds}, "run")
+    experiment = Experiment.prepare(settings, folder.data())
+    folder.write_settings(settings)
+    execute(experiment, folder, listener)
+    return Run(folder, experiment)
 
 
 def run_seeds(method: str, dataset: Any, seeds: Iterable[int], **arguments: Any) -> dict[str, Any]:
@@ -131,51 +138,68 @@ def run_seeds(method: str, dataset: Any, seeds: Iterable[int], **arguments: Any)
 
 
 def compare(
-    methods: Sequence[str], dataset: Any, *, seeds: int = 1, seed: int = 0, rounds: int | None = None, **arguments: Any
+    methods: Sequence[str],
+    dataset: Any,
+    *,
+    seeds: int = 1,
+    seed: int = 0,
+    rounds: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    **arguments: Any,
 ) -> list[dict[str, Any]]:
-    """One pooled summary per method. `rounds` is for those that train in rounds; closed forms take one."""
+    """One pooled summary per method.
+
+    `rounds` is for those that train in rounds; closed forms take one. An option goes to every method that knows it, and
+    must be known to one. All of this is checked before the first run.
+    """
+    own = {method: _known_options(method, options or {}) for method in methods}
+    for name in options or {}:
+        if not any(name in known for known in own.values()):
+            resolve(methods[0], "", options={name: None})  # raises, with the nearest names
     for method in methods:
-        method_named(method)  # a typing error in the last name should not cost the runs before it
+        resolve(method, "", protocol=arguments.get("protocol"), options=own[method])
     return [
         run_seeds(
             method,
             dataset,
             range(seed, seed + seeds),
             rounds=rounds if method_named(method).rounds > 1 else None,
+            options=own[method],
             **arguments,
         )
         for method in methods
     ]
 
 
+def _known_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    known = set(method_named(method).config_class.model_fields) | set(Protocol.model_fields)
+    return {name: value for name, value in options.items() if name.partition(".")[0] in known}
+
+
 def pool(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Summaries of one method over seeds as one: means in place of metrics, with `mean`, `std` and `runs`."""
-    first = summaries[0]
+    """Summaries of one method over seeds as one: means in place of numbers, with `mean`, `std` and `runs` added."""
+    first = dict(summaries[0])
     if len(summaries) == 1:
-        return dict(first)
-    measured = [name for name in first if "@" in name] + ["seconds", "seconds_per_round", "peak_rss_mb"]
-    values = {name: np.array([summary[name] for summary in summaries]) for name in measured}
-    mean = {name: float(value.mean()) for name, value in values.items()}
-    std = {name: float(value.std(ddof=1)) for name, value in values.items()}
-    kept = (
-        "method",
-        "dataset",
-        "protocol",
-        "view",
-        "published",
-        "rounds",
-        "participations",
-        "upload_bytes",
-        "download_bytes",
-    )
-    return {
-        **{name: first[name] for name in kept},
-        "seeds": [summary["seed"] for summary in summaries],
-        **mean,
-        "mean": mean,
-        "std": std,
-        "runs": [dict(summary) for summary in summaries],
-    }
+        return first
+    mean = _over_seeds(summaries, lambda values: float(np.mean(values)))
+    std = _over_seeds(summaries, lambda values: float(np.std(values, ddof=1)))
+    seeds = [summary["seed"] for summary in summaries]
+    return {**first, **mean, "seeds": seeds, "mean": mean, "std": std, "runs": [dict(s) for s in summaries]}
+
+
+def _over_seeds(summaries: Sequence[Mapping[str, Any]], statistic: Callable[[list[float]], float]) -> dict[str, Any]:
+    """The statistic of every measured number, also of those in the sections of views and validation."""
+    pooled: dict[str, Any] = {}
+    for name, value in summaries[0].items():
+        if isinstance(value, Mapping):
+            pooled[name] = _over_seeds([summary[name] for summary in summaries], statistic)
+        elif "@" in name or name in _MEASURED:
+            pooled[name] = statistic([summary[name] for summary in summaries])
+    return pooled
+
+
+_MEASURED = {"seconds", "seconds_per_round", "peak_rss_mb", "rounds", "best_round", "participations"}
+_MEASURED |= {"upload_bytes", "download_bytes"}
 
 
 class Recommender:

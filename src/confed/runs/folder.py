@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from confed.data import Interactions
 from confed.data.sources import written_beside
 from confed.errors import ConfedError
 from confed.runs.settings import Settings
@@ -55,9 +56,12 @@ class RunFolder:
     def create(cls, settings: Settings, out: Path, *, exact: bool = False) -> RunFolder:
         """A fresh folder below `out`, or `out` itself if `exact`, with its config written."""
         path = out if exact else out / _name(settings)
-        if exact and path.exists() and any(path.iterdir()):
-            raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
-        path.mkdir(parents=True, exist_ok=exact)
+        try:
+            if exact and path.exists() and any(path.iterdir()):
+                raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
+            path.mkdir(parents=True, exist_ok=exact)
+        except OSError as error:
+            raise ConfedError(f"{path}: cannot make a run folder there ({error.strerror})") from None
         folder = cls(path)
         folder.write_settings(settings)
         return folder
@@ -95,6 +99,10 @@ class RunFolder:
 
     def settings(self) -> Settings:
         return Settings.from_toml(self.config_path)
+
+    def data(self) -> Interactions | None:
+        """The copy of the data, if the run was started with data in memory."""
+        return Interactions.of(self.data_path) if self.data_path.exists() else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         tensors = {_STATE + name: t.contiguous() for name, t in checkpoint.state.items()}

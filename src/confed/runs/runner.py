@@ -16,14 +16,14 @@ from confed.data.catalogue import REGISTRY
 from confed.data.split import FEWEST_ITEMS, Split, split
 from confed.engines.base import RoundReport, Trainer
 from confed.engines.local import LocalEngine
-from confed.errors import ConfedError
+from confed.errors import ConfedError, StoppedError
 from confed.evaluation.evaluator import Evaluator, Result
 from confed.evaluation.protocol import View
 from confed.methods.base import FederatedMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
-from confed.runs.memory import peak_rss_mb, reset_peak
+from confed.runs.memory import peak_rss_mb
 from confed.runs.settings import Settings
 
 Line = dict[str, Any]
@@ -44,10 +44,20 @@ class Experiment:
     def prepare(cls, settings: Settings, data: Interactions | None = None) -> Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written."""
         data = load_dataset(settings.dataset) if data is None else data
+        _require_same_data(data, settings)
         data = _filtered(data, settings)
         cut = split(data, settings.protocol, settings.seed)
         evaluator = Evaluator(cut, settings.protocol, settings.seed)
         return cls(settings, data, cut, evaluator, make_trainer(settings, cut))
+
+
+def _require_same_data(data: Interactions, settings: Settings) -> None:
+    if settings.content_hash and data.content_hash != settings.content_hash:
+        raise ConfedError(
+            f"{settings.dataset} is not the data this run was started with: its content hash is "
+            f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…; "
+            f"restore the data, or start a new run"
+        )
 
 
 def _filtered(data: Interactions, settings: Settings) -> Interactions:
@@ -79,10 +89,15 @@ def make_trainer(settings: Settings, cut: Split) -> Trainer:
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
     """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
-    reset_peak()
     loop = _Loop(experiment, folder, listener)
     loop.resume()
-    loop.run()
+    try:
+        loop.run()
+    except KeyboardInterrupt:
+        # Not saved here: in the middle of a round the clients' state is neither the old one nor the new one.
+        raise StoppedError(
+            f"stopped in round {loop.progress.round + 1}; go on with `confed run --resume {folder.path}`"
+        ) from None
     summary = summarise(experiment, folder, loop.progress, loop.lines)
     folder.save_summary(summary)
     return summary
@@ -175,12 +190,15 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         name: sum(line[name] for line in lines)
         for name in ("seconds", "participants", "upload_bytes", "download_bytes")
     }
-    figures = published(settings.method, settings.dataset) if settings.protocol.name == "paper" else []
+    label = settings.protocol.label
+    figures = published(settings.method, settings.dataset) if label == "paper" else []
     return {
         "method": settings.method,
         "dataset": settings.dataset,
-        "protocol": settings.protocol.name,
+        "protocol": label,
         "seed": settings.seed,
+        "users": experiment.cut.users,
+        "items": experiment.cut.items,
         "rounds": progress.round,
         "best_round": progress.best_round,
         "view": experiment.trainer.view,

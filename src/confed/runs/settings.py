@@ -26,6 +26,8 @@ class Settings(BaseModel):
 
     method: str
     dataset: str
+    content_hash: str | None = None
+    """Of the data as it was loaded; a run is not continued or served with other data."""
     protocol: Protocol
     method_options: dict[str, Any]
     seed: int = 0
@@ -56,7 +58,7 @@ def resolve(
     method: str,
     dataset: str,
     *,
-    protocol: str = "strict",
+    protocol: str | None = None,
     options: Mapping[str, Any] | None = None,
     **run: Any,
 ) -> Settings:
@@ -68,15 +70,17 @@ def resolve(
     chosen = method_named(method)
     of_method, of_protocol = _sort_options(options or {}, chosen.config_class)
     config = validated_call(lambda: chosen.config(dataset, of_method), f"method {method}")
-    base = protocol_named(protocol)
+    base = protocol_named(protocol or "strict")
     fields: dict[str, Any] = {
         "method": method,
         "dataset": dataset,
-        "protocol": validated(Protocol, {**base.model_dump(), **of_protocol}, f"protocol {protocol}"),
+        "protocol": validated(Protocol, {**base.model_dump(), **of_protocol}, f"protocol {base.name}"),
         "method_options": config.model_dump(mode="json"),
         "rounds": chosen.rounds,
     }
     fields |= {name: value for name, value in run.items() if value is not None}
+    for name in set(fields) - set(Settings.model_fields):
+        raise unknown_name("setting", name, [n for n in Settings.model_fields if n not in ("protocol", "content_hash")])
     return validated(Settings, fields, "run")
 
 

@@ -1,0 +1,12 @@
+from confed.errors import unknown_name
+
+
+def test_the_nearest_names_are_offered():
+    assert str(unknown_name("method", "pfedrek", ["pfedrec", "ease"])) == (
+        "unknown method 'pfedrek': did you mean pfedrec?"
+    )
+
+
+def test_without_a_near_name_the_known_ones_are_listed_up_to_a_point():
+    assert "known: a, b" in str(unknown_name("thing", "zzz", ["b", "a"]))
+    assert "and 80 more" in str(unknown_name("user", "zzz", [f"{n:03}" for n in range(100)]))

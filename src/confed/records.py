@@ -46,8 +46,12 @@ class TableRows:
 
     @property
     def nbytes(self) -> int:
-        """Dense: sending only the touched rows would tell the server which items a client has."""
+        """Of the whole table: that is what travels, whatever part of it changed."""
         return self.index.shape[0] * self.base[0].numel() * self.base.element_size()
+
+    def of(self, chosen: Tensor) -> TableRows:
+        """The tables of the clients marked in `chosen`."""
+        return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen])
 
     def changes(self) -> Tensor:
         """(clients, touched, d): how far each touched row moved; zero on padding."""
@@ -67,6 +71,11 @@ class Upload:
 
     clients: Tensor
     tensors: Mapping[str, Tensor | TableRows]
+
+    def of(self, chosen: Tensor) -> Upload:
+        """The part of the clients marked in `chosen`."""
+        parts = {n: t.of(chosen) if isinstance(t, TableRows) else t[chosen] for n, t in self.tensors.items()}
+        return Upload(self.clients[chosen], parts)
 
     @property
     def nbytes(self) -> int:

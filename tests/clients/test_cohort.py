@@ -6,6 +6,8 @@ import torch
 from confed.clients.backbones import Dot, NeuMF
 from confed.clients.backbones.base import normal
 from confed.clients.cohort import Cohort, global_scores, item_rows, versions
+from confed.clients.objectives import BCE
+from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.random import Stream
@@ -47,3 +49,18 @@ def test_one_shared_version_is_not_copied_per_client():
     store = ClientStore(backbone, USERS, 0, torch.float64)
     assert item_rows(backbone, store, download(backbone), torch.arange(9))["items"].shape == (1, ITEMS, 3)
     assert versions(torch.zeros(2, 5), torch.tensor([1, 0, 1])).shape == (3, 5)
+
+
+def test_a_rate_per_client_follows_the_client_not_its_place():
+    """Clients are reordered by length; a rate of 0 must hold still the client it was given to."""
+    backbone = Dot(ITEMS, 3, 1.0)
+    store = ClientStore(backbone, USERS, 0, torch.float64)
+    rows = draw_rows(cut().training, np.arange(USERS), 4, Stream.of(0, "n"), torch.float64)
+    cohort = Cohort(backbone, store, download(backbone), rows)
+    before = cohort.params["user"].clone()
+    rates = torch.full((USERS,), 0.1, dtype=torch.float64)
+    rates[[4, 17]] = 0.0
+    procedure = Procedure((Step({"user": rates}, (BCE(),)),), epochs=1, batch_size=16, negatives=4)
+    cohort.train(procedure, Stream.of(0, "s"))
+    still = (cohort.params["user"] == before).all(dim=1)
+    assert sorted(cohort.clients[still].tolist()) == [4, 17]

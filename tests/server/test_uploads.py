@@ -2,46 +2,84 @@ import pytest
 import torch
 
 from confed.records import TableRows, Upload
-from confed.server.uploads import SummedUploads
+from confed.server.uploads import KeptUploads, SummedUploads
 
 BEFORE = torch.arange(8.0, dtype=torch.float64).view(4, 2)
 AFTER = [BEFORE.clone() for _ in range(3)]
 AFTER[0][1] += 3.0
 AFTER[1][1] += 5.0
 AFTER[1][2] -= 1.0
+INDEX = torch.tensor([[1, 4], [1, 2], [0, 4]])
+SAMPLES = torch.tensor([1, 3, 4])
+CHUNKS = [((0, 1, 2),), ((0,), (1,), (2,)), ((2, 0), (1,))]
 
 
-def uploads(over, chunks=((0, 1, 2),), samples=(1, 3, 4)):
+def fill(kept, chunks=((0, 1, 2),)):
     """Three clients; 0 changed row 1, 1 changed rows 1 and 2, 2 drew row 0 and left it as it was."""
-    index = torch.tensor([[1, 4], [1, 2], [0, 4]])
-    kept = SummedUploads({"items": over}, {"items": BEFORE})
     for chunk in chunks:
         some = torch.tensor(chunk)
-        rows = torch.stack([torch.cat([AFTER[c], torch.zeros(1, 2)])[index[c]] for c in chunk])
-        table = TableRows(BEFORE[None], torch.zeros(len(some), dtype=torch.int64), index[some], rows)
-        kept.add(Upload(some, {"items": table}))
+        rows = torch.stack([torch.cat([AFTER[c], torch.zeros(1, 2)])[INDEX[c]] for c in chunk])
+        table = TableRows(BEFORE[None], torch.zeros(len(some), dtype=torch.int64), INDEX[some], rows)
+        kept.add(Upload(some, {"items": table, "net": some[:, None].double() * 10, "samples": SAMPLES[some]}))
     return kept
 
 
-@pytest.mark.parametrize("chunks", [((0, 1, 2),), ((0,), (1,), (2,)), ((2, 0), (1,))])
-def test_rules_by_hand(chunks):
-    change = torch.zeros(4, 2, dtype=torch.float64)
-    change[1], change[2] = 8.0, -1.0
-    assert torch.equal(uploads("participants", chunks).merged("items"), BEFORE + change / 3)
-    assert torch.equal(uploads("sum", chunks).merged("items"), BEFORE + change)
-    change[1] /= 2
-    assert torch.equal(uploads("holders", chunks).merged("items"), BEFORE + change)
+def kept(chunks=((0, 1, 2),)):
+    return fill(KeptUploads({"items": BEFORE, "net": torch.zeros(1, dtype=torch.float64)}), chunks)
 
 
-def test_weighted_mean_of_a_network():
-    before, after = torch.zeros(3), torch.tensor([[1.0, 1.0, 1.0], [5.0, 5.0, 5.0]])
-    kept = SummedUploads({"net": "samples"}, {"net": before})
-    kept.add(Upload(torch.tensor([0]), {"net": after[:1], "samples": torch.tensor([1])}))
-    kept.add(Upload(torch.tensor([1]), {"net": after[1:], "samples": torch.tensor([3])}))
-    assert kept.merged("net").tolist() == [4.0, 4.0, 4.0]
+def expected(over, clients=(0, 1, 2)):
+    """The definition, one client after another."""
+    change = torch.stack([AFTER[c] - BEFORE for c in clients])
+    if over == "samples":
+        weights = SAMPLES[list(clients)].double()
+        return BEFORE + (change * weights[:, None, None]).sum(0) / weights.sum()
+    if over == "holders":
+        counts = torch.stack([torch.isin(torch.arange(4), INDEX[c]) for c in clients]).sum(0).clamp(min=1)
+        return BEFORE + change.sum(0) / counts[:, None]
+    return BEFORE + (change.sum(0) if over == "sum" else change.mean(0))
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+@pytest.mark.parametrize("over", ["participants", "samples", "holders", "sum"])
+def test_every_rule_equals_its_definition(over, chunks):
+    summed = fill(SummedUploads({"items": over}, {"items": BEFORE}), chunks)
+    torch.testing.assert_close(summed.mean("items", over=over), expected(over))
+    torch.testing.assert_close(kept(chunks).mean("items", over=over), expected(over))
+
+
+@pytest.mark.parametrize("over", ["participants", "samples", "holders", "sum"])
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_means_over_a_group(over, chunks):
+    group = kept(chunks).mean("items", over=over, where=torch.tensor([1, 2]))
+    torch.testing.assert_close(group, expected(over, (1, 2)))
+
+
+@pytest.mark.parametrize("chunks", CHUNKS)
+def test_rows_of_single_clients(chunks):
+    uploads = kept(chunks)
+    rows = uploads.rows("items", torch.tensor([2, 1]))
+    for client, found in zip(uploads.clients.tolist(), rows, strict=True):
+        assert torch.equal(found, AFTER[client][[2, 1]])
+
+
+def test_networks_are_averaged_too():
+    summed = fill(SummedUploads({"net": "samples"}, {"net": torch.zeros(1, dtype=torch.float64)}), CHUNKS[1])
+    assert summed.mean("net", over="samples").tolist() == [(0 * 1 + 10 * 3 + 20 * 4) / 8]
+    assert kept().mean("net").tolist() == [10.0]
+
+
+def test_sums_know_nothing_about_single_clients():
+    summed = fill(SummedUploads({"items": "participants"}, {"items": BEFORE}))
+    with pytest.raises(ValueError, match="only the planned sum"):
+        summed.mean("items", where=torch.tensor([1]))
+    with pytest.raises(ValueError, match="only the planned sum"):
+        summed.mean("items", over="holders")
+    with pytest.raises(ValueError, match="not the uploads of single clients"):
+        summed.rows("items", torch.tensor([1]))
 
 
 def test_participants_and_bytes_add_up():
-    kept = uploads("sum", chunks=((0, 1), (2,)))
-    assert kept.participants == 3
-    assert kept.nbytes == 3 * BEFORE.numel() * 8
+    uploads = kept(((0, 1), (2,)))
+    assert uploads.participants == 3
+    assert uploads.nbytes == 3 * (BEFORE.numel() * 8 + 8 + 8)

@@ -1,7 +1,8 @@
-"""Uploads as the server sees them: a collection it queries.
+"""Uploads as the server sees them: a collection it queries, not a pile it owns.
 
-`SummedUploads` keeps running sums only, in float64, chunk after chunk: nothing of a single client can be asked of it,
-which is what secure aggregation can serve. Which sums are kept is the strategy's plan.
+`SummedUploads` keeps running sums in float64, chunk after chunk, and can answer nothing about a single client: what it
+knows is what secure aggregation would tell. `KeptUploads` keeps the uploads for strategies that look at individuals:
+means over a group, rows of single clients. Which averages are wanted is known before the round: the strategy's plan.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torch import Tensor
 from confed.records import TableRows, Upload, add_rows
 
 Over = Literal["participants", "samples", "holders", "sum"]
-"""What a tensor is averaged over: all who took part; weighted by their number of rows; for each item row those who
+"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
 changed it; or no average at all, the sum of all changes."""
 
 
@@ -36,61 +37,115 @@ class Uploads(ABC):
     def _collect(self, upload: Upload) -> None: ...
 
     @abstractmethod
-    def merged(self, name: str) -> Tensor:
-        """The aggregate of the tensor `name` under the strategy's plan."""
+    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
+        """The aggregate of the tensor `name`, over all or over the clients numbered in `where`."""
+
+    @abstractmethod
+    def rows(self, name: str, items: Tensor) -> Tensor:
+        """(participants, items, d): some rows of every client's table, in the order of `clients`."""
+
+
+class RunningSum:
+    """The sum of what clients changed in one tensor, and the weight it has to be divided by."""
+
+    def __init__(self, previous: Tensor, over: Over) -> None:
+        self.previous = previous
+        self.over = over
+        self.changes = torch.zeros_like(previous, dtype=torch.float64)
+        self.weight = torch.zeros(len(previous) if over == "holders" else (), dtype=torch.float64)
+
+    def add(self, sent: Tensor | TableRows, samples: Tensor | None) -> None:
+        weights = (
+            samples.double() if self.over == "samples" and samples is not None else torch.ones(_clients(sent)).double()
+        )
+        if isinstance(sent, TableRows):
+            self._add_rows(sent, weights)
+        else:
+            change = sent.double() - self.previous.double()
+            self.changes += torch.tensordot(weights, change, dims=1)
+        if self.over != "holders":
+            self.weight += weights.sum()
+
+    def _add_rows(self, sent: TableRows, weights: Tensor) -> None:
+        """Scatter the changed rows; index `items` is padding and falls off the end."""
+        index = sent.index.reshape(-1)
+        total = self.changes.new_zeros(sent.items + 1, sent.rows.shape[-1])
+        changes = sent.changes().double()
+        add_rows(total, index, changes * weights[:, None, None] if self.over == "samples" else changes)
+        self.changes += total[: sent.items]
+        if self.over == "holders":
+            self.weight += torch.bincount(index, minlength=sent.items + 1)[: sent.items]
+
+    def value(self) -> Tensor:
+        changes = self.changes
+        if self.over == "holders":
+            changes = changes / self.weight.clamp(min=1.0)[:, None]
+        elif self.over != "sum":
+            changes = changes / self.weight.clamp(min=1.0)
+        return (self.previous.double() + changes).to(self.previous.dtype)
 
 
 class SummedUploads(Uploads):
-    """Streaming sums of changes against the single version every client downloaded."""
+    """Streaming: sums of the planned tensors against the single version every client downloaded."""
 
     def __init__(self, plan: Mapping[str, Over], previous: Mapping[str, Tensor]) -> None:
         super().__init__()
-        self._plan = plan
-        self._previous = previous
-        self._changes = {name: torch.zeros_like(previous[name], dtype=torch.float64) for name in plan}
-        self._holders = {
-            name: torch.zeros(len(previous[name]), dtype=torch.float64)
-            for name, over in plan.items()
-            if over == "holders"
-        }
-        self._samples = 0.0
+        self._sums = {name: RunningSum(previous[name], over) for name, over in plan.items()}
 
     def _collect(self, upload: Upload) -> None:
-        weights = self._sample_weights(upload)
-        for name in self._plan:
+        for name, running in self._sums.items():
+            running.add(upload.tensors[name], _samples(upload))
+
+    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
+        if where is not None or self._sums[name].over != over:
+            raise ValueError(f"only the planned sum of {name!r} over {self._sums[name].over} was kept")
+        return self._sums[name].value()
+
+    def rows(self, name: str, items: Tensor) -> Tensor:
+        raise ValueError("sums were kept, not the uploads of single clients")
+
+
+class KeptUploads(Uploads):
+    """Every upload of the round, for strategies that compare clients."""
+
+    def __init__(self, previous: Mapping[str, Tensor]) -> None:
+        super().__init__()
+        self._previous = previous
+        self._kept: list[Upload] = []
+
+    def _collect(self, upload: Upload) -> None:
+        self._kept.append(upload)
+
+    @property
+    def clients(self) -> Tensor:
+        """The participants' numbers, in the order of `rows`."""
+        return torch.cat([upload.clients for upload in self._kept])
+
+    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
+        running = RunningSum(self._previous[name], over)
+        for upload in self._kept:
+            chosen = (
+                torch.ones(len(upload.clients), dtype=torch.bool)
+                if where is None
+                else torch.isin(upload.clients, where)
+            )
+            if bool(chosen.any()):
+                part = upload.of(chosen)
+                running.add(part.tensors[name], _samples(part))
+        return running.value()
+
+    def rows(self, name: str, items: Tensor) -> Tensor:
+        found = []
+        for upload in self._kept:
             sent = upload.tensors[name]
-            if isinstance(sent, TableRows):
-                self._add_rows(name, sent)
-            else:
-                change = sent.double() - self._previous[name].double()
-                if self._plan[name] == "samples" and weights is not None:
-                    change = change * weights.view(-1, *[1] * (change.dim() - 1))
-                self._changes[name] += change.sum(dim=0)
+            found.append((sent.dense() if isinstance(sent, TableRows) else sent).index_select(1, items))
+        return torch.cat(found)
 
-    def _sample_weights(self, upload: Upload) -> Tensor | None:
-        if "samples" not in self._plan.values():
-            return None
-        samples = upload.tensors["samples"]
-        assert isinstance(samples, Tensor)
-        self._samples += float(samples.sum())
-        return samples.double()
 
-    def _add_rows(self, name: str, sent: TableRows) -> None:
-        """Scatter the changed rows; index `items` is padding and falls off the end."""
-        index = sent.index.reshape(-1)
-        total = self._changes[name].new_zeros(sent.items + 1, sent.rows.shape[-1])
-        add_rows(total, index, sent.changes().double())
-        self._changes[name] += total[: sent.items]
-        if name in self._holders:
-            self._holders[name] += torch.bincount(index, minlength=sent.items + 1)[: sent.items]
+def _clients(sent: Tensor | TableRows) -> int:
+    return len(sent.index) if isinstance(sent, TableRows) else len(sent)
 
-    def merged(self, name: str) -> Tensor:
-        previous, changes = self._previous[name], self._changes[name]
-        over = self._plan[name]
-        if over == "participants":
-            changes = changes / max(self.participants, 1)
-        elif over == "samples":
-            changes = changes / max(self._samples, 1.0)
-        elif over == "holders":
-            changes = changes / self._holders[name].clamp(min=1.0)[:, None]
-        return (previous.double() + changes).to(previous.dtype)
+
+def _samples(upload: Upload) -> Tensor | None:
+    samples = upload.tensors.get("samples")
+    return samples if isinstance(samples, Tensor) else None

@@ -19,6 +19,11 @@ class Average(Strategy):
     needs: ClassVar[Literal["sum", "individual"]] = "sum"
 
     def __init__(self, plan: Mapping[str, Over]) -> None:
+        """A weighted mean needs the clients' numbers of rows, `samples`, and these are declared as an upload.
+
+        A mean over holders needs nothing more: a row that a client did not train equals what it downloaded. (Under
+        secure aggregation, where single uploads are not seen, one masked 0 or 1 per item would travel as well.)
+        """
         self.plan = dict(plan)
         self.uploads = frozenset(self.plan) | ({"samples"} if "samples" in self.plan.values() else set())
 
@@ -33,7 +38,7 @@ class Average(Strategy):
         return SummedUploads(self.plan, self._shared)
 
     def aggregate(self, uploads: Uploads) -> None:
-        self._shared = {name: uploads.merged(name) for name in self._shared}
+        self._shared = {name: uploads.mean(name, over=self.plan[name]) for name in self._shared}
 
     def state(self) -> dict[str, Tensor]:
         return dict(self._shared)

@@ -17,6 +17,7 @@ import numpy as np
 
 import confed
 from confed.cli.progress import live_progress
+from confed.files import written_beside
 
 KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
 
@@ -67,9 +68,8 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
             **cell.settings,
         )
         result = reduced(cell, run.summary)
-    beside = cell.path(folder).with_suffix(".part")
-    beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    beside.replace(cell.path(folder))
+    with written_beside(cell.path(folder)) as beside:
+        beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:

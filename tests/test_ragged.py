@@ -26,13 +26,6 @@ def test_take_and_unique(rows, data):
     assert [unique[r].tolist() for r in range(len(rows))] == [sorted(set(row)) for row in rows]
 
 
-@given(rows_of_items)
-def test_padded(rows):
-    padded = Ragged.of(rows).padded(fill=-1)
-    width = max(len(row) for row in rows)
-    assert padded.tolist() == [row + [-1] * (width - len(row)) for row in rows]
-
-
 def test_group_keeps_order_within_a_row():
     ragged = Ragged.group(np.array([1, 0, 1, 1]), np.array([9, 8, 3, 5]), rows=3)
     assert [ragged[r].tolist() for r in range(3)] == [[8], [9, 3, 5], []]

@@ -53,13 +53,6 @@ class Ragged:
         source = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Ragged(offsets, self.values[source])
 
-    def padded(self, fill: int) -> Ints:
-        """(rows, longest row), short rows filled up with `fill`."""
-        lengths = self.lengths
-        table = np.full((len(self), int(lengths.max(initial=0))), fill, dtype=np.int64)
-        table[np.arange(table.shape[1]) < lengths[:, None]] = self.values
-        return table
-
     def unique(self) -> Ragged:
         """Each row sorted and without repetitions."""
         order = np.lexsort((self.values, self.row_of))

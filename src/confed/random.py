@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 UInts = NDArray[np.uint64]
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_BITS = 24
@@ -56,18 +55,6 @@ class Stream:
         """Uniform in [0, high); `high` is below 2^32, so the bias of the multiplication is below high / 2^32."""
         top = self.bits(client, slot) >> np.uint64(32)
         return ((top * np.asarray(high).astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-
-    def uniform(self, client: ArrayLike, slot: ArrayLike = 0) -> Floats:
-        """Uniform in [0, 1) with 53 bits."""
-        scaled: Floats = (self.bits(client, slot) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return scaled
-
-    def normal(self, client: ArrayLike, slot: ArrayLike = 0) -> Floats:
-        """Standard normal, by Box and Muller from two uniforms of neighbouring slots."""
-        slots = np.asarray(slot).astype(np.uint64) * np.uint64(2)
-        radius = np.sqrt(-2.0 * np.log1p(-self.uniform(client, slots)))
-        normal: Floats = radius * np.cos(2.0 * np.pi * self.uniform(client, slots + np.uint64(1)))
-        return normal
 
     def distinct(self, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
         """(n, count) numbers in [0, size), uniform without replacement and in random order.

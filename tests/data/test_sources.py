@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from confed.data import sources
-from confed.data.sources import Download, Wheel, fetch, find, written_beside
+from confed.data.sources import Download, Wheel, fetch, find
 from confed.errors import ConfedError
 
 CSV = b"user,item\n1,2\n"
@@ -213,16 +213,3 @@ def test_another_wheel_is_refused(wheel: Wheel, folders: tuple[Path, Path]) -> N
 def test_pip_that_finds_nothing_is_reported(wheel: Wheel) -> None:
     with pytest.raises(ConfedError, match=r"the PyPI wheel confed-made-up==2\.0: .*No matching distribution"):
         find("made-up", ["made-up/r.csv"], [Wheel("confed-made-up==2.0", wheel.sha256, wheel.members)])
-
-
-def test_written_beside_replaces_or_leaves_alone(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "a.txt"
-    with written_beside(path) as draft:
-        draft.write_text("one")
-        assert not path.exists()
-    assert path.read_text() == "one"
-    with pytest.raises(RuntimeError), written_beside(path) as draft:
-        draft.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "one"
-    assert list(path.parent.iterdir()) == [path]

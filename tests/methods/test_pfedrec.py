@@ -8,8 +8,7 @@ from tests.conformance import FederatedConformance, Oracle
 from tests.tiny import ITEMS, USERS
 
 
-class TestPFedRec(FederatedConformance):
-    method = "pfedrec"
+class PFedRecConformance(FederatedConformance):
     options = {"batch_size": 16, "local_epochs": 2, "dim": 8}
 
     def oracle(self, config, items):
@@ -20,6 +19,18 @@ class TestPFedRec(FederatedConformance):
             names={"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"},
             merge={"items": "mean"},
         )
+
+
+class TestLocalOnly(PFedRecConformance):
+    method = "local-only"
+
+    def test_nothing_travels(self):
+        report = self.trainer().round(1, {})
+        assert report.upload_bytes == report.download_bytes == 0
+
+
+class TestPFedRec(PFedRecConformance):
+    method = "pfedrec"
 
     def test_views(self):
         assert self.trainer().views == ("local", "global")

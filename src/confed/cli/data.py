@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.cli.progress import download_progress, notice
 from confed.data.catalogue import REGISTRY, DatasetEntry
@@ -17,7 +18,6 @@ from confed.data.registry import find_local, get_dataset, import_dataset, import
 
 app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 UserColumn = Annotated[str | None, typer.Option(help="Name of the user column (its number without header).")]
 ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
 RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column; without one, all are 1.")]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from importlib import metadata
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-import typer
 from rich.table import Table
 
+from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.data.catalogue import REGISTRY
 from confed.data.registry import find_local
@@ -32,7 +32,7 @@ _EXTRAS = {"deploy": "flwr", "scale": "ray", "web": "fastapi", "tune": "optuna",
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Versions, threads, folders and which datasets are at hand."""
     facts = examine()

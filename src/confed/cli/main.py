@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import typer
 
 import confed
-from confed.cli import data, doctor, methods, run
+from confed.cli import compare, data, doctor, methods, recommend, run
 from confed.cli.output import err_console
 from confed.errors import ConfedError
 
@@ -23,8 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run.run)
-app.command()(run.compare)
-app.command()(run.recommend)
+app.command()(compare.compare)
+app.command()(recommend.recommend)
 app.command()(doctor.doctor)
 app.add_typer(methods.app, name="methods")
 app.add_typer(data.app, name="data")

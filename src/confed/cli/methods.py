@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
+from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.data.catalogue import REGISTRY
 from confed.methods.base import FederatedMethod, Method
@@ -16,7 +17,6 @@ from confed.methods.published import published
 from confed.methods.registry import METHODS, method_named
 
 app = typer.Typer(help="What can be run.", invoke_without_command=True)
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 
 
 @app.callback()

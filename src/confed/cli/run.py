@@ -1,4 +1,4 @@
-"""`confed run`, `confed compare`, `confed recommend`."""
+"""`confed run`."""
 
 from __future__ import annotations
 
@@ -7,40 +7,28 @@ from typing import Annotated, Any
 
 import typer
 
+from confed.cli.options import (
+    Checkpoint,
+    Chunk,
+    Config,
+    Engine,
+    EvalEvery,
+    Json,
+    MinInteractions,
+    Out,
+    Patience,
+    ProtocolName,
+    Rounds,
+    Seed,
+    Seeds,
+    Set,
+)
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import results_table
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
-
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter or a protocol switch; may be repeated."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
-ProtocolName = Annotated[
-    str | None,
-    typer.Option("--protocol", help="strict (the default), or paper to compare with published figures."),
-]
-Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds, or epochs of a central method.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
-Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
-Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Clients trained at once; does not change results.")]
-Engine = Annotated[str | None, typer.Option("--engine", help="Where clients are simulated: local.")]
-EvalEvery = Annotated[int | None, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
-Patience = Annotated[
-    int | None, typer.Option("--patience", min=1, help="Stop after so many evaluations without a gain.")
-]
-MinInteractions = Annotated[
-    int | None, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
-]
-Checkpoint = Annotated[
-    float | None,
-    typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round."),
-]
-Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fields of the run, [options] for --set.")]
 
 
 def run(
@@ -86,63 +74,6 @@ def run(
         places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener}
         summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
     _show(summary, as_json)
-
-
-def compare(
-    methods: Annotated[list[str], typer.Argument(help="Two or more methods.")],
-    dataset: Annotated[str, typer.Option("--dataset", help="A name from `confed data list`, or a file.")],
-    protocol: ProtocolName = None,
-    rounds: Rounds = None,
-    seed: Seed = None,
-    seeds: Seeds = 1,
-    options: Set = None,
-    out: Out = api.DEFAULT_OUT,
-    engine: Engine = None,
-    chunk: Chunk = None,
-    eval_every: EvalEvery = None,
-    patience: Patience = None,
-    min_interactions: MinInteractions = None,
-    as_json: Json = False,
-) -> None:
-    """Run several methods on one dataset and print them in one table."""
-    fetch(dataset)
-    with live_progress() as listener:
-        summaries = api.compare(
-            methods,
-            dataset,
-            seeds=seeds,
-            seed=seed or 0,
-            protocol=protocol or "strict",
-            rounds=rounds,
-            options=dict(parse_option(text) for text in options or []),
-            out=out,
-            engine=engine,
-            chunk=chunk,
-            eval_every=eval_every,
-            patience=patience,
-            min_interactions=min_interactions,
-            listener=listener,
-        )
-    result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
-    emit(result, as_json, lambda: console.print(results_table(summaries)))
-
-
-def recommend(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
-    user: Annotated[str, typer.Option("--user", help="A user's id, as in the data.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
-    include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Recommend items to one user from a finished run."""
-    items = api.Run.open(run_dir).recommend(user, k, filter_seen=not include_seen)
-    records = [vars(item) for item in items]
-
-    def render() -> None:
-        for rank, item in enumerate(items, start=1):
-            console.print(f"{rank:3d}  {item.item:>10}  {item.score:10.4f}  {item.title or ''}", highlight=False)
-
-    emit({"run": str(run_dir), "user": user, "items": records}, as_json, render)
 
 
 def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from confed.data import readers
 from confed.data.columns import ROLES, PseudoTime, Table, Time, from_frame, require_roles
-from confed.data.sources import written_beside
 from confed.errors import ConfedError, unknown_name
+from confed.files import written_beside
 
 Ints = NDArray[np.int64]
 

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from confed.errors import ConfedError
+from confed.files import written_beside
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being fetched, bytes so far, and bytes in all if known."""
@@ -125,18 +125,6 @@ def fetch(remote: Remote, progress: Progress | None = None) -> str:
             with _opened(archive, member) as source, written_beside(cache_dir() / relative) as draft:
                 draft.write_bytes(source.read())
     return list(remote.members.values())[-1]
-
-
-@contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """A path to write to that becomes `path` if all goes well, and disappears otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        yield draft
-        os.replace(draft, path)  # noqa: PTH105 - atomic also where the target exists
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 class _FetchError(Exception):

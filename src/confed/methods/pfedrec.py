@@ -9,6 +9,8 @@ server's mean over all clients dilutes each row once more.
 
 Deviations: cross-entropy in logit space (D-1; `reproduction.saturating_bce` restores the published form); b_u is not
 uploaded (the published code sends it and never uses it).
+
+`local-only` is the control: PFedRec whose clients never meet. Each keeps its own item table for ever.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pydantic import Field
 
 from confed.clients.backbones import LinearHead
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.base import FederatedConfig, FederatedMethod, Kind, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -54,6 +56,23 @@ class PFedRec(FederatedMethod):
             backbone=LinearHead(items, config.dim),
             procedure=config.procedure(items),
             strategy=Average({"items": "participants"}),
+            selection=Selection(config.fraction),
+            view="local",
+        )
+
+
+class LocalOnly(FederatedMethod):
+    name = "local-only"
+    title = "Control: PFedRec with the federation off"
+    citation = "methods.md 3.6"
+    kind: ClassVar[Kind] = "control"
+    config_class = PFedRecConfig
+
+    def pieces(self, config: PFedRecConfig, items: int) -> Pieces:
+        return Pieces(
+            backbone=LinearHead(items, config.dim, items_scope="private"),
+            procedure=config.procedure(items),
+            strategy=Average({}),
             selection=Selection(config.fraction),
             view="local",
         )

@@ -10,10 +10,10 @@ from confed.central.neumf import NeuMF
 from confed.central.popularity import Popularity
 from confed.errors import unknown_name
 from confed.methods.base import Method
-from confed.methods.controls import LocalOnly, ScalarControl
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
-from confed.methods.pfedrec import PFedRec
+from confed.methods.pfedrec import LocalOnly, PFedRec
+from confed.methods.scalar import ScalarControl
 
 METHODS: dict[str, Method] = {
     method.name: method

@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from confed.data import Interactions
-from confed.data.sources import written_beside
 from confed.errors import ConfedError
+from confed.files import written_beside
 from confed.runs.settings import Settings
 
 _STATE, _BEST = "state/", "best/"

@@ -55,9 +55,9 @@ class RunningSum:
         self.weight = torch.zeros(len(previous) if over == "holders" else (), dtype=torch.float64)
 
     def add(self, sent: Tensor | TableRows, samples: Tensor | None) -> None:
-        weights = (
-            samples.double() if self.over == "samples" and samples is not None else torch.ones(_clients(sent)).double()
-        )
+        weights = torch.ones(_clients(sent), dtype=torch.float64)
+        if self.over == "samples" and samples is not None:
+            weights = samples.double()
         if isinstance(sent, TableRows):
             self._add_rows(sent, weights)
         else:
@@ -124,11 +124,7 @@ class KeptUploads(Uploads):
     def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
         running = RunningSum(self._previous[name], over)
         for upload in self._kept:
-            chosen = (
-                torch.ones(len(upload.clients), dtype=torch.bool)
-                if where is None
-                else torch.isin(upload.clients, where)
-            )
+            chosen = torch.isin(upload.clients, upload.clients if where is None else where)
             if bool(chosen.any()):
                 part = upload.of(chosen)
                 running.add(part.tensors[name], _samples(part))

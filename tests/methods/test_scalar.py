@@ -1,6 +1,6 @@
 import pytest
 import torch
-from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
+from benchmarks.plain import PlainFederation, PlainStep
 from torch import nn
 
 import confed
@@ -32,20 +32,6 @@ class TestScalar(FederatedConformance):
     def test_nothing_travels(self):
         report = self.trainer().round(1, {})
         assert report.upload_bytes == report.download_bytes == 0
-
-
-class TestLocalOnly(FederatedConformance):
-    method = "local-only"
-    options = {"batch_size": 16, "dim": 8, "local_epochs": 2}
-
-    def oracle(self, config, items):
-        head = PlainStep({"affine": config.learning_rate})
-        table = PlainStep({"embedding": config.learning_rate * items * config.item_rate_factor})
-        return Oracle(
-            PlainFederation(PlainLinear(items, config.dim), (head, table), config.local_epochs, config.batch_size),
-            names={"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"},
-            merge={},
-        )
 
 
 @pytest.mark.parametrize(("protocol", "low", "high"), [("paper", 90.0, 100.0), ("strict", 0.0, 12.0)])

@@ -1,0 +1,36 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter or a protocol switch; may be repeated."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
+ProtocolName = Annotated[
+    str | None,
+    typer.Option("--protocol", help="strict (the default), or paper to compare with published figures."),
+]
+Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds, or epochs of a central method.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
+Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
+Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Clients trained at once; does not change results.")]
+Engine = Annotated[str | None, typer.Option("--engine", help="Where clients are simulated: local.")]
+EvalEvery = Annotated[int | None, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
+Patience = Annotated[
+    int | None, typer.Option("--patience", min=1, help="Stop after so many evaluations without a gain.")
+]
+MinInteractions = Annotated[
+    int | None, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
+]
+Checkpoint = Annotated[
+    float | None,
+    typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round."),
+]
+Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fields of the run, [options] for --set.")]

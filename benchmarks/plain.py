@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
@@ -86,9 +87,22 @@ class PlainStep:
         return torch.optim.Adam(groups) if self.kind == "adam" else torch.optim.SGD(groups)
 
 
+class ClientRows(Dataset[tuple[Tensor, Tensor]]):
+    """A client's rows, one by one, as a loader wants them."""
+
+    def __init__(self, items: Tensor, labels: Tensor) -> None:
+        self.items, self.labels = items, labels
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, row: int) -> tuple[Tensor, Tensor]:
+        return self.items[row], self.labels[row]
+
+
 @dataclass(frozen=True)
 class PlainFederation:
-    """Local training as the published code does it: deep copies, one optimiser object a client and step."""
+    """Local training as the published code does it: a deep copy, optimisers and a data loader for every client."""
 
     model: nn.Module
     steps: tuple[PlainStep, ...]
@@ -102,11 +116,11 @@ class PlainFederation:
         optimisers = [step.optimiser(model) for step in self.steps]
         loss_function = nn.BCEWithLogitsLoss()
         for order in orders:
-            for start in range(0, len(order), self.batch_size):
-                rows = order[start : start + self.batch_size]
+            loader = DataLoader(ClientRows(items, labels), self.batch_size, sampler=order.tolist())
+            for batch_items, batch_labels in loader:
                 for optimiser in optimisers:
                     model.zero_grad()
-                    loss = loss_function(model(items[rows]), labels[rows])
+                    loss = loss_function(model(batch_items), batch_labels)
                     loss.backward()
                     optimiser.step()
         return model

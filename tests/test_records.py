@@ -8,7 +8,8 @@ def table_rows():
     index = torch.tensor([[1, 3], [0, 4]])  # 4 is padding: the table has items 0 to 3
     rows = torch.full((2, 2, 3), -1.0)
     rows[1, 1] = 0.0
-    return TableRows(base, torch.zeros(2, dtype=torch.int64), index, rows)
+    nobody = torch.zeros(2, dtype=torch.int64)
+    return TableRows(base, nobody, index, gather_rows(base, nobody, index), rows)
 
 
 def test_dense_puts_the_changed_rows_into_the_downloaded_table():

@@ -31,13 +31,14 @@ class Download:
 class TableRows:
     """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
 
-    `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `rows` holds
-    their new values, `base` (g, items, d) and `base_of` (clients,) what the table was before.
+    `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `received` and
+    `rows` hold their values before and after, `base` (g, items, d) and `base_of` (clients,) the whole table before.
     """
 
     base: Tensor
     base_of: Tensor
     index: Tensor
+    received: Tensor
     rows: Tensor
 
     @property
@@ -51,11 +52,12 @@ class TableRows:
 
     def of(self, chosen: Tensor) -> TableRows:
         """The tables of the clients marked in `chosen`."""
-        return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen])
+        parts = (self.base_of[chosen], self.index[chosen], self.received[chosen], self.rows[chosen])
+        return TableRows(self.base, *parts)
 
     def changes(self) -> Tensor:
         """(clients, touched, d): how far each touched row moved; zero on padding."""
-        return self.rows - gather_rows(self.base, self.base_of, self.index)
+        return self.rows - self.received
 
     def dense(self) -> Tensor:
         """(clients, items, d), for tests and for strategies that look at individuals."""

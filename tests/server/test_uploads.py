@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from confed.records import TableRows, Upload
+from confed.records import TableRows, Upload, gather_rows
 from confed.server.uploads import KeptUploads, SummedUploads
 
 BEFORE = torch.arange(8.0, dtype=torch.float64).view(4, 2)
@@ -19,7 +19,9 @@ def fill(kept, chunks=((0, 1, 2),)):
     for chunk in chunks:
         some = torch.tensor(chunk)
         rows = torch.stack([torch.cat([AFTER[c], torch.zeros(1, 2)])[INDEX[c]] for c in chunk])
-        table = TableRows(BEFORE[None], torch.zeros(len(some), dtype=torch.int64), INDEX[some], rows)
+        base_of = torch.zeros(len(some), dtype=torch.int64)
+        received = gather_rows(BEFORE[None], base_of, INDEX[some])
+        table = TableRows(BEFORE[None], base_of, INDEX[some], received, rows)
         kept.add(Upload(some, {"items": table, "net": some[:, None].double() * 10, "samples": SAMPLES[some]}))
     return kept
 

@@ -32,7 +32,8 @@ class Cohort:
         self.rows = rows
         self.clients = torch.from_numpy(rows.clients)
         self.table_of = download.table_of[self.clients]
-        self.tables = {spec.name: self._receive_rows(spec.name) for spec in backbone.named(role="item")}
+        self.received = {spec.name: self._receive_rows(spec.name) for spec in backbone.named(role="item")}
+        self.tables = {name: rows.clone() for name, rows in self.received.items()}
         private = [p.name for p in backbone.named(scope="private") if p.role != "item"]
         shared = [p.name for p in backbone.named(scope="shared") if p.role != "item"]
         self.params = store.read(private, self.clients) | {
@@ -51,16 +52,30 @@ class Cohort:
             loss = torch.zeros(len(self.clients), dtype=torch.float64)
             batches = torch.zeros(len(self.clients), dtype=torch.float64)
             for index, labels, weights in self.rows.batches(procedure.batch_size, epoch, stream):
+                rows: dict[str, Tensor] = {}
                 for step, optimiser in zip(procedure.steps, optimisers, strict=True):
-                    value = self._step(step, optimiser, index, labels, weights)
+                    value = self._step(step, optimiser, index, labels, weights, rows)
                 loss[: len(value)] += value
                 batches[: len(value)] += 1
         return loss / batches
 
-    def _step(self, step: Step, optimiser: Optimiser, index: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        """One step of the first k clients on the parameters named by `step`; the losses before it."""
+    def _step(
+        self,
+        step: Step,
+        optimiser: Optimiser,
+        index: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        looked_up: dict[str, Tensor],
+    ) -> Tensor:
+        """One step of the first k clients on the parameters named by `step`; the losses before it.
+
+        `looked_up` holds the rows of this batch that an earlier step has looked up and left unchanged.
+        """
+        for name in self.tables.keys() - looked_up.keys():
+            looked_up[name] = self._look_up(self.tables[name], index)
         params = {name: value[: len(index)] for name, value in self.params.items()}
-        rows = {name: self._look_up(table, index) for name, table in self.tables.items()}
+        rows = {name: looked_up[name].detach() for name in self.tables}
         stepped = {name: (rows if name in rows else params)[name].requires_grad_() for name in step.rates}
         batch = Batch(self.backbone.logits(params, rows), labels, weights, params, rows)
         losses = torch.stack([term.value(batch) for term in step.terms]).sum(dim=0)
@@ -70,6 +85,7 @@ class Cohort:
                 own = rate[self.clients] if isinstance(rate, Tensor) else rate
                 if name in self.tables:
                     optimiser.step_rows(name, self.tables[name], index, gradient, own)
+                    del looked_up[name]
                 else:
                     optimiser.step(name, self.params[name], gradient, own)
         return losses.detach()
@@ -98,7 +114,8 @@ class Cohort:
             raise ValueError(f"{name!r} is private and cannot be uploaded")
         if name in self.params:
             return self.params[name]
-        return TableRows(self.download.tables[name], self.table_of, self.rows.touched, self.tables[name])
+        base, touched = self.download.tables[name], self.rows.touched
+        return TableRows(base, self.table_of, touched, self.received[name], self.tables[name])
 
     def scores(self) -> Tensor:
         """(clients, items) logits under the `local` view: own parameters after training, before the next download.

@@ -17,16 +17,17 @@ from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
+from confed.engines.threads import in_parallel
 from confed.errors import ConfedError
 from confed.evaluation.evaluator import Scorecard
 from confed.evaluation.protocol import View
 from confed.methods.base import Pieces
 from confed.random import Stream
-from confed.records import Download
+from confed.records import Download, Upload
 
-_CHUNK_ROWS = 1 << 13
-"""Rows of a batch that are looked up at once: with d = 32 one MB, so that a step stays in cache."""
-_SCORE_VALUES = 1 << 22
+_CHUNK_ROWS = 1 << 15
+"""Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
+_SCORE_VALUES = 1 << 20
 """Intermediate values of a scoring pass."""
 
 
@@ -60,13 +61,17 @@ class LocalEngine(Trainer):
         download = strategy.download()
         uploads = strategy.collector()
         clients = self.pieces.selection.participants(self.data.users, self.seed, number)
-        loss = 0.0
-        for chunk in self._chunks(clients):
+
+        def visit(chunk: Ints) -> tuple[Upload, float]:
             cohort, losses = self._train(chunk, download, number)
-            loss += float(losses.sum())
-            uploads.add(cohort.upload(strategy.uploads))
             if "local" in cards:
                 cards["local"].add(cohort.clients, cohort.scores())
+            return cohort.upload(strategy.uploads), float(losses.sum())
+
+        loss = 0.0
+        for upload, chunk_loss in in_parallel(visit, self._chunks(clients)):
+            uploads.add(upload)
+            loss += chunk_loss
         if "local" in cards:
             absent = np.setdiff1d(np.arange(self.data.users), clients)
             self._score(cards["local"], download, absent)
@@ -92,9 +97,13 @@ class LocalEngine(Trainer):
         """Score `clients` with the server's shared parameters and their own private ones."""
         pairs = max(_SCORE_VALUES // self.pieces.backbone.hidden, 1)
         size = max(pairs // self.data.items, 1)
-        for start in range(0, len(clients), size):
+
+        def score(start: int) -> None:
             some = torch.from_numpy(clients[start : start + size])
             card.add(some, global_scores(self.pieces.backbone, self.store, download, some))
+
+        for _ in in_parallel(score, range(0, len(clients), size)):
+            pass
 
     def _chunks(self, clients: Ints) -> Iterator[Ints]:
         """Cut the participants, longest first, so that little is padding and a batch of a chunk stays in cache."""

@@ -67,7 +67,7 @@ class Scorecard:
         """Rank for `clients`, given their logits (clients, items). The logits are not kept."""
         evaluator = self._of
         scores = torch.sigmoid(logits.float()) if evaluator.protocol.score_space == "probability" else logits
-        scores = scores.masked_fill(~torch.isfinite(scores), -torch.inf)
+        scores = torch.nan_to_num(scores, nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
         for part in PARTS:
             target = evaluator._held_out[part][clients, None]
             candidates = scores.gather(1, evaluator._candidates[part][clients].long())
@@ -94,8 +94,8 @@ class Scorecard:
 
     def _write(self, clients: Tensor, key: tuple[Part, str], target: Tensor, others: Tensor) -> None:
         rows = clients.numpy()
-        above = (others > target).sum(dim=1)
-        equal = (others == target).sum(dim=1)
+        above = (others > target).sum(dim=1, dtype=torch.int32)
+        equal = (others == target).sum(dim=1, dtype=torch.int32)
         unranked = torch.isinf(target[:, 0])
         self._above[key][rows] = above.masked_fill(unranked, -1).numpy()
         self._equal[key][rows] = equal.masked_fill(unranked, 0).numpy()

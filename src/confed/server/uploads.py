@@ -67,11 +67,16 @@ class RunningSum:
             self.weight += weights.sum()
 
     def _add_rows(self, sent: TableRows, weights: Tensor) -> None:
-        """Scatter the changed rows; index `items` is padding and falls off the end."""
+        """Scatter the changed rows; index `items` is padding and falls off the end.
+
+        Within a chunk rows are added in the clients' precision, which halves the time; sums of chunks in float64.
+        """
         index = sent.index.reshape(-1)
-        total = self.changes.new_zeros(sent.items + 1, sent.rows.shape[-1])
-        changes = sent.changes().double()
-        add_rows(total, index, changes * weights[:, None, None] if self.over == "samples" else changes)
+        changes = sent.changes()
+        total = changes.new_zeros(sent.items + 1, changes.shape[-1])
+        if self.over == "samples":
+            changes = changes * weights[:, None, None].to(changes.dtype)
+        add_rows(total, index, changes)
         self.changes += total[: sent.items]
         if self.over == "holders":
             self.weight += torch.bincount(index, minlength=sent.items + 1)[: sent.items]

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from implicit.als import AlternatingLeastSquares
 from pydantic import Field
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from confed.central.base import CentralMethod, OneShotTrainer, Scorer, dot_scorer, interaction_matrix

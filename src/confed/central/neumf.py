@@ -57,7 +57,7 @@ class NeuMFTrainer(PointwiseTrainer):
         logits = self.logits(self._look_up("users", users), self._look_up("items", items))
         loss = functional.binary_cross_entropy_with_logits(logits, labels)
         self.adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss)
         self.adam.step()
         return logits.detach()
 

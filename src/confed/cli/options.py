@@ -33,4 +33,6 @@ Checkpoint = Annotated[
     float | None,
     typer.Option("--checkpoint-seconds", min=0, help="Seconds between checkpoints; 0: every round."),
 ]
-Config = Annotated[Path | None, typer.Option("--config", help="A TOML file: fields of the run, [options] for --set.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="A TOML file: fields of the run, and a table `options` for --set.")
+]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from confed.errors import ConfedError
 from confed.files import written_beside
@@ -185,7 +185,7 @@ def _opened(archive: Path, member: str) -> Iterator[BinaryIO]:
         if member not in zipped.namelist():
             raise _FetchError(f"the archive has no {member}")
         with zipped.open(member) as opened:
-            yield opened  # type: ignore[misc]
+            yield cast("BinaryIO", opened)
 
 
 def _absence(files: Sequence[str]) -> str:

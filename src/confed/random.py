@@ -62,11 +62,13 @@ class Stream:
         Draw j picks one of the size − j numbers that are left; `skip` finds which number that is. The slots
         slot·count … slot·count + count − 1 are used.
         """
-        picks = np.empty((len(client), count), dtype=np.int64)
-        for j in range(count):
-            rank = self.integers(client, slot * count + j, size - j)
-            taken = np.sort(picks[:, :j], axis=1) - np.arange(j)
-            picks[:, j] = rank + (taken <= rank[:, None]).sum(axis=1)
+        draw = np.arange(count)
+        picks = self.integers(client[:, None], slot[:, None] * count + draw, size[:, None] - draw)
+        for j in range(1, count):
+            rank = picks[:, j].copy()
+            taken = np.sort(picks[:, :j], axis=1) if j > 1 else picks[:, :1]
+            for k in range(j):
+                picks[:, j] += taken[:, k] - k <= rank
         return picks
 
     def shuffled(self, client: Ints, length: Ints, base: int = 0) -> Ints:

@@ -100,15 +100,17 @@ def compact(items: Ints, universe: int) -> tuple[Ints, Ints]:
     item is represented by the last slot that holds it: one scatter finds it, with no sorting and no table to clear.
     """
     clients, width = items.shape
-    slots = np.arange(width)
-    row = np.arange(clients)[:, None]
-    representative = np.empty((clients, universe + 1), dtype=np.int64)
-    representative[row, items] = slots
-    chosen = representative[row, items]
-    is_chosen = (chosen == slots) & (items != universe)
-    number = np.cumsum(is_chosen, axis=1) - 1
-    local = np.where(items == universe, 0, np.take_along_axis(number, chosen, axis=1))
-    touched = np.full((clients, int(is_chosen.sum(axis=1).max(initial=0))), universe, dtype=np.int64)
-    at = np.nonzero(is_chosen)
-    touched[at[0], number[at]] = items[at]
+    slots = np.arange(items.size, dtype=np.int32)
+    table_of = np.arange(clients)[:, None]
+    place = (items + table_of * (universe + 1)).reshape(-1)
+    representative = np.empty(clients * (universe + 1), dtype=np.int32)
+    representative[place] = slots
+    chosen = representative.take(place)
+    real = items.reshape(-1) != universe
+    is_chosen = ((chosen == slots) & real).reshape(clients, width)
+    number = np.cumsum(is_chosen, axis=1, dtype=np.int32) - 1
+    local = np.where(real, number.reshape(-1).take(chosen), 0).astype(np.int64).reshape(clients, width)
+    touched = np.full((clients, int(number[:, -1].max(initial=-1)) + 1), universe, dtype=np.int64)
+    row, slot = np.nonzero(is_chosen)
+    touched[row, number[row, slot]] = items[row, slot]
     return local, touched

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from confed.records import Download, TableRows, Upload, add_rows, gather_rows
@@ -8,8 +9,7 @@ def table_rows():
     index = torch.tensor([[1, 3], [0, 4]])  # 4 is padding: the table has items 0 to 3
     rows = torch.full((2, 2, 3), -1.0)
     rows[1, 1] = 0.0
-    nobody = torch.zeros(2, dtype=torch.int64)
-    return TableRows(base, nobody, index, gather_rows(base, nobody, index), rows)
+    return TableRows(base, torch.zeros(2, dtype=torch.int64), index, rows)
 
 
 def test_dense_puts_the_changed_rows_into_the_downloaded_table():
@@ -21,10 +21,17 @@ def test_dense_puts_the_changed_rows_into_the_downloaded_table():
     assert torch.equal(dense[1][1:], base[1:])
 
 
-def test_changes_are_zero_on_padding():
-    changes = table_rows().changes()
-    assert torch.equal(changes[0, 0], torch.tensor([-4.0, -5.0, -6.0]))
-    assert torch.equal(changes[1, 1], torch.zeros(3))
+@pytest.mark.parametrize("weights", [None, torch.tensor([2.0, 0.5, 3.0], dtype=torch.float64)])
+def test_summed_changes_equal_their_definition(weights):
+    """Three clients on two versions of the table, repeated and padded rows."""
+    generator = torch.Generator().manual_seed(0)
+    base = torch.randn(2, 4, 3, generator=generator, dtype=torch.float64)
+    index = torch.tensor([[1, 3], [0, 4], [3, 1]])
+    rows = torch.randn(3, 2, 3, generator=generator, dtype=torch.float64)
+    tables = TableRows(base, torch.tensor([1, 0, 0]), index, rows)
+    changes = tables.dense() - base[tables.base_of]
+    expected = changes.sum(0) if weights is None else (changes * weights[:, None, None]).sum(0)
+    torch.testing.assert_close(tables.summed_changes(weights), expected)
 
 
 def test_an_item_table_counts_whole():

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+_LISTED_PER_QUESTION = 16
+"""Numbers that can be listed in the time of one binary search."""
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -64,8 +67,23 @@ class Ragged:
     def outside(self, row: Ints, rank: Ints, universe: int) -> Ints:
         """The `rank`-th number of 0 … universe − 1 (counting from 0) that is NOT in row `row`; rows are `unique`.
 
-        With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank. One binary
-        search serves all rows at once: they are kept apart by multiples of universe + 1.
+        Many questions are answered by writing the complement of every row down, few by searching.
+        """
+        if len(rank) * _LISTED_PER_QUESTION >= len(self) * universe:
+            return self._outside_listed(row, rank, universe)
+        return self._outside_searched(row, rank, universe)
+
+    def _outside_listed(self, row: Ints, rank: Ints, universe: int) -> Ints:
+        absent = np.ones(len(self) * universe, dtype=bool)
+        absent[self.row_of * universe + self.values] = False
+        first = np.arange(len(self)) * universe - self.offsets[:-1]
+        listed: Ints = np.flatnonzero(absent)
+        return listed[first[row] + rank] - row * universe
+
+    def _outside_searched(self, row: Ints, rank: Ints, universe: int) -> Ints:
+        """With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank.
+
+        One binary search serves all rows at once: they are kept apart by multiples of universe + 1.
         """
         rows = self.row_of
         within = np.arange(len(self.values)) - self.offsets[rows]

@@ -31,14 +31,13 @@ class Download:
 class TableRows:
     """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
 
-    `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `received` and
-    `rows` hold their values before and after, `base` (g, items, d) and `base_of` (clients,) the whole table before.
+    `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `rows` holds their
+    values, `base` (g, items, d) and `base_of` (clients,) the whole tables before.
     """
 
     base: Tensor
     base_of: Tensor
     index: Tensor
-    received: Tensor
     rows: Tensor
 
     @property
@@ -52,12 +51,23 @@ class TableRows:
 
     def of(self, chosen: Tensor) -> TableRows:
         """The tables of the clients marked in `chosen`."""
-        parts = (self.base_of[chosen], self.index[chosen], self.received[chosen], self.rows[chosen])
-        return TableRows(self.base, *parts)
+        return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen])
 
-    def changes(self) -> Tensor:
-        """(clients, touched, d): how far each touched row moved; zero on padding."""
-        return self.rows - self.received
+    def summed_changes(self, weights: Tensor | None = None) -> Tensor:
+        """(items, d) in float64: the sum over clients, weighted if asked, of the table after less the table before.
+
+        New rows are added up in the clients' precision, which halves the time, and each old row is taken off as often
+        as it was replaced: nobody has to remember what was received.
+        """
+        versions, items, width = self.base.shape
+        rows = self.rows if weights is None else self.rows * weights[:, None, None].to(self.rows.dtype)
+        after = rows.new_zeros(items + 1, width)
+        add_rows(after, self.index.reshape(-1), rows)
+        place = (self.base_of[:, None] * (items + 1) + self.index).reshape(-1)
+        each = None if weights is None else weights.repeat_interleave(self.index.shape[1])
+        replaced = torch.bincount(place, each, minlength=versions * (items + 1)).view(versions, items + 1)[:, :items]
+        before = torch.einsum("gi,gid->id", replaced.double(), self.base.double())
+        return after[:items].double() - before
 
     def dense(self) -> Tensor:
         """(clients, items, d), for tests and for strategies that look at individuals."""

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from confed.records import TableRows, Upload, gather_rows
+from confed.records import TableRows, Upload
 from confed.server.uploads import KeptUploads, SummedUploads
 
 BEFORE = torch.arange(8.0, dtype=torch.float64).view(4, 2)
@@ -20,8 +20,7 @@ def fill(kept, chunks=((0, 1, 2),)):
         some = torch.tensor(chunk)
         rows = torch.stack([torch.cat([AFTER[c], torch.zeros(1, 2)])[INDEX[c]] for c in chunk])
         base_of = torch.zeros(len(some), dtype=torch.int64)
-        received = gather_rows(BEFORE[None], base_of, INDEX[some])
-        table = TableRows(BEFORE[None], base_of, INDEX[some], received, rows)
+        table = TableRows(BEFORE[None], base_of, INDEX[some], rows)
         kept.add(Upload(some, {"items": table, "net": some[:, None].double() * 10, "samples": SAMPLES[some]}))
     return kept
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
+from confed.clients.fused import fusable, train_fused
 from confed.clients.objectives import Batch
 from confed.clients.optim import OPTIMISERS, Optimiser, flatten_rows
 from confed.clients.procedures import Procedure, Step
@@ -32,8 +33,7 @@ class Cohort:
         self.rows = rows
         self.clients = torch.from_numpy(rows.clients)
         self.table_of = download.table_of[self.clients]
-        self.received = {spec.name: self._receive_rows(spec.name) for spec in backbone.named(role="item")}
-        self.tables = {name: rows.clone() for name, rows in self.received.items()}
+        self.tables = {spec.name: self._receive_rows(spec.name) for spec in backbone.named(role="item")}
         private = [p.name for p in backbone.named(scope="private") if p.role != "item"]
         shared = [p.name for p in backbone.named(scope="shared") if p.role != "item"]
         self.params = store.read(private, self.clients) | {
@@ -47,6 +47,11 @@ class Cohort:
 
     def train(self, procedure: Procedure, stream: Stream) -> Tensor:
         """Run the local procedure; returns each client's mean loss over its last epoch's batches."""
+        if self.backbone.bilinear and fusable(self.backbone, procedure):
+            return train_fused(self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream)
+        return self._train_batched(procedure, stream)
+
+    def _train_batched(self, procedure: Procedure, stream: Stream) -> Tensor:
         optimisers = [OPTIMISERS[step.optimiser]() for step in procedure.steps]
         for epoch in range(procedure.epochs):
             loss = torch.zeros(len(self.clients), dtype=torch.float64)
@@ -114,8 +119,7 @@ class Cohort:
             raise ValueError(f"{name!r} is private and cannot be uploaded")
         if name in self.params:
             return self.params[name]
-        base, touched = self.download.tables[name], self.rows.touched
-        return TableRows(base, self.table_of, touched, self.received[name], self.tables[name])
+        return TableRows(self.download.tables[name], self.table_of, self.rows.touched, self.tables[name])
 
     def scores(self) -> Tensor:
         """(clients, items) logits under the `local` view: own parameters after training, before the next download.

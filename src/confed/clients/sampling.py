@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from confed.compiled import compiled
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.random import Stream
@@ -37,9 +38,13 @@ class LocalRows:
     labels: Tensor
     touched: Tensor
 
+    def order(self, epoch: int, stream: Stream) -> Ints:
+        """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
+        return stream.shuffled(self.clients, self.lengths, base=epoch * _EPOCH_SLOTS)
+
     def batches(self, size: int, epoch: int, stream: Stream) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(table rows, labels, weights), each (k, ≤ size): the first k clients are those that still have rows."""
-        order = torch.from_numpy(stream.shuffled(self.clients, self.lengths, base=epoch * _EPOCH_SLOTS))
+        order = torch.from_numpy(self.order(epoch, stream))
         lengths = torch.from_numpy(self.lengths)
         for start in range(0, order.shape[1], size):
             active = int((self.lengths > start).sum())
@@ -96,21 +101,32 @@ def draw_rows(data: TrainingData, clients: Ints, negatives: int, stream: Stream,
 def compact(items: Ints, universe: int) -> tuple[Ints, Ints]:
     """Number the distinct items of each row of `items` (clients, n), in which the value `universe` is padding.
 
-    Returns `local` (clients, n), the number of each item, and `touched` (clients, t), the item of each number. Every
-    item is represented by the last slot that holds it: one scatter finds it, with no sorting and no table to clear.
+    Returns `local` (clients, n), the number of each item, and `touched` (clients, t), the item of each number.
     """
     clients, width = items.shape
-    slots = np.arange(items.size, dtype=np.int32)
-    table_of = np.arange(clients)[:, None]
-    place = (items + table_of * (universe + 1)).reshape(-1)
-    representative = np.empty(clients * (universe + 1), dtype=np.int32)
-    representative[place] = slots
-    chosen = representative.take(place)
-    real = items.reshape(-1) != universe
-    is_chosen = ((chosen == slots) & real).reshape(clients, width)
-    number = np.cumsum(is_chosen, axis=1, dtype=np.int32) - 1
-    local = np.where(real, number.reshape(-1).take(chosen), 0).astype(np.int64).reshape(clients, width)
-    touched = np.full((clients, int(number[:, -1].max(initial=-1)) + 1), universe, dtype=np.int64)
-    row, slot = np.nonzero(is_chosen)
-    touched[row, number[row, slot]] = items[row, slot]
-    return local, touched
+    local = np.empty_like(items)
+    touched = np.full((clients, min(width, universe)), universe, dtype=np.int64)
+    longest = _number_distinct(items, universe, local, touched)
+    return local, np.ascontiguousarray(touched[:, :longest])
+
+
+@compiled
+def _number_distinct(items: Ints, universe: int, local: Ints, touched: Ints) -> int:
+    """Fill `local` and `touched` in the order of first appearance; the largest number of distinct items."""
+    number = np.empty(universe, dtype=np.int64)
+    longest = 0
+    for u in range(len(items)):
+        number[:] = -1
+        found = 0
+        for j in range(items.shape[1]):
+            item = items[u, j]
+            if item == universe:
+                local[u, j] = 0
+                continue
+            if number[item] < 0:
+                number[item] = found
+                touched[u, found] = item
+                found += 1
+            local[u, j] = number[item]
+        longest = max(longest, found)
+    return longest

@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.records import TableRows, Upload, add_rows
+from confed.records import TableRows, Upload
 
 Over = Literal["participants", "samples", "holders", "sum"]
 """What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
@@ -67,19 +67,9 @@ class RunningSum:
             self.weight += weights.sum()
 
     def _add_rows(self, sent: TableRows, weights: Tensor) -> None:
-        """Scatter the changed rows; index `items` is padding and falls off the end.
-
-        Within a chunk rows are added in the clients' precision, which halves the time; sums of chunks in float64.
-        """
-        index = sent.index.reshape(-1)
-        changes = sent.changes()
-        total = changes.new_zeros(sent.items + 1, changes.shape[-1])
-        if self.over == "samples":
-            changes = changes * weights[:, None, None].to(changes.dtype)
-        add_rows(total, index, changes)
-        self.changes += total[: sent.items]
+        self.changes += sent.summed_changes(weights if self.over == "samples" else None)
         if self.over == "holders":
-            self.weight += torch.bincount(index, minlength=sent.items + 1)[: sent.items]
+            self.weight += torch.bincount(sent.index.reshape(-1), minlength=sent.items + 1)[: sent.items]
 
     def value(self) -> Tensor:
         changes = self.changes

@@ -51,10 +51,21 @@ class ParamSpec:
         return self.init(self.shape, generator).to(dtype)
 
 
+@dataclass(frozen=True)
+class Bilinear:
+    """The names of the parts of the score s_i = vector · table[i] + bias."""
+
+    vector: str
+    table: str
+    bias: str | None = None
+
+
 class Backbone(ABC):
     """Parameters and a score. `params` and `rows` have the client axis first, of size 1 where all clients share."""
 
     params: tuple[ParamSpec, ...]
+    bilinear: Bilinear | None = None
+    """Set where the score has this form, for which there is a faster way to train."""
     hidden: int = 1
     """Largest number of intermediate values per scored pair; bounds how many pairs are scored at once."""
 

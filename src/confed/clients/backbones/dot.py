@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, inner, normal
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, inner, normal
 
 
 class Dot(Backbone):
     """s_i = p_u · V[i]."""
+
+    bilinear = Bilinear("user", "items")
 
     def __init__(self, items: int, width: int, deviation: float) -> None:
         self.params = (

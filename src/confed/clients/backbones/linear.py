@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, Scope, inner, normal, uniform, zeros
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Scope, inner, normal, uniform, zeros
 
 
 class LinearHead(Backbone):
     """s_i = w_u · V_u[i] + b_u. There is no user vector; w_u plays its part."""
+
+    bilinear = Bilinear("weight", "items", "bias")
 
     def __init__(self, items: int, width: int, items_scope: Scope = "shared") -> None:
         bound = width**-0.5

@@ -1,0 +1,74 @@
+"""The fused form of local training against the batched one, which the oracle holds (tests/conformance.py)."""
+
+import numpy as np
+import pytest
+import torch
+
+from confed.clients.backbones import Dot, LinearHead, NeuMF
+from confed.clients.backbones.base import normal
+from confed.clients.cohort import Cohort
+from confed.clients.fused import fusable
+from confed.clients.objectives import BCE, SaturatingBCE
+from confed.clients.procedures import Procedure, Step
+from confed.clients.sampling import draw_rows
+from confed.clients.store import ClientStore
+from confed.random import Stream
+from confed.records import Download
+from tests.tiny import ITEMS, USERS, cut
+
+RATE = torch.linspace(0.0, 2.0, USERS, dtype=torch.float64)
+LINEAR = LinearHead(ITEMS, 3)
+DOT = Dot(ITEMS, 3, 1.0)
+CASES = {
+    "head, then items": (LINEAR, (Step({"weight": 0.1, "bias": 0.3}, (BCE(),)), Step({"items": 5.0}, (BCE(),)))),
+    "all together": (LINEAR, (Step({"items": 5.0, "bias": 0.3, "weight": 0.1}, (BCE(),)),)),
+    "no bias": (DOT, (Step({"user": 0.1, "items": 5.0}, (BCE(),)),)),
+    "a rate for each client": (DOT, (Step({"user": 0.1, "items": RATE}, (BCE(),)), Step({"user": RATE}, (BCE(),)))),
+}
+
+
+def cohort(backbone, dtype):
+    shared = {p.name: p.initial(0, dtype)[None] for p in backbone.named(scope="shared")}
+    rows = draw_rows(cut().training, np.arange(USERS), 4, Stream.of(0, "n"), dtype)
+    store = ClientStore(backbone, USERS, 0, dtype)
+    return Cohort(backbone, store, Download(shared, torch.zeros(USERS, dtype=torch.int64)), rows)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("batch_size", [7, 256])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 1e-4)])
+def test_fused_equals_batched(case, batch_size, dtype, tolerance):
+    backbone, steps = CASES[case]
+    procedure = Procedure(steps, epochs=2, batch_size=batch_size, negatives=4)
+    assert fusable(backbone, procedure)
+    fused, batched = cohort(backbone, dtype), cohort(backbone, dtype)
+    before = fused.tables["items"].clone()
+    losses = fused.train(procedure, Stream.of(0, "shuffle"))
+    expected = batched._train_batched(procedure, Stream.of(0, "shuffle"))
+    close = {"rtol": tolerance, "atol": tolerance}
+    torch.testing.assert_close(losses, expected, **close)
+    torch.testing.assert_close(fused.tables, batched.tables, **close)
+    torch.testing.assert_close(fused.params, batched.params, **close)
+    assert not torch.equal(before, fused.tables["items"])
+
+
+def test_large_scores_neither_overflow_nor_lose_their_gradient():
+    backbone, steps = CASES["head, then items"]
+    client = cohort(backbone, torch.float64)
+    client.params["bias"].fill_(-900.0)
+    losses = client.train(Procedure(steps, 1, 256, 4), Stream.of(0, "shuffle"))
+    assert bool(torch.isfinite(losses).all())
+    assert float(losses.min()) > 100.0
+
+
+@pytest.mark.parametrize(
+    ("backbone", "step"),
+    [
+        (NeuMF(ITEMS, 3, (3, 2), "neumf", normal(1.0)), Step({"head": 0.1}, (BCE(),))),
+        (DOT, Step({"user": 0.1}, (BCE(),), "adam")),
+        (DOT, Step({"user": 0.1}, (SaturatingBCE(),))),
+        (DOT, Step({"user": 0.1}, (BCE(), BCE()))),
+    ],
+)
+def test_whatever_is_not_of_this_form_is_left_to_the_batched_way(backbone, step):
+    assert not fusable(backbone, Procedure((step,), 1, 8, 4))

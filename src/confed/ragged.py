@@ -77,8 +77,8 @@ class Ragged:
         absent = np.ones(len(self) * universe, dtype=bool)
         absent[self.row_of * universe + self.values] = False
         first = np.arange(len(self)) * universe - self.offsets[:-1]
-        listed: Ints = np.flatnonzero(absent)
-        return listed[first[row] + rank] - row * universe
+        answer: Ints = np.flatnonzero(absent)[first[row] + rank] - row * universe
+        return answer
 
     def _outside_searched(self, row: Ints, rank: Ints, universe: int) -> Ints:
         """With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -108,6 +108,8 @@ class PlainFederation:
     steps: tuple[PlainStep, ...]
     epochs: int
     batch_size: int
+    penalty: Callable[[nn.Module], Tensor] | None = None
+    """Added to the loss of every step, as published code does, whether or not the step's parameters are in it."""
 
     def train_client(self, state: State, items: Tensor, labels: Tensor, orders: list[Tensor]) -> nn.Module:
         """Train from `state` on one client's rows; `orders` holds the shuffled row numbers of every epoch."""
@@ -121,9 +123,23 @@ class PlainFederation:
                 for optimiser in optimisers:
                     model.zero_grad()
                     loss = loss_function(model(batch_items), batch_labels)
+                    if self.penalty:
+                        loss = loss + self.penalty(model)
                     loss.backward()
                     optimiser.step()
         return model
+
+
+def supervised_contrast(rows: Tensor, membership: Tensor, temperature: float) -> Tensor:
+    """CoFedRec's contrastive term in the style of its published code, without the 1e-6 in its denominators."""
+    unit = nn.functional.normalize(rows, dim=1)
+    logits = unit @ unit.T / temperature
+    logits = logits - logits.max(dim=1, keepdim=True).values.detach()
+    others = 1.0 - torch.eye(len(rows), dtype=rows.dtype)
+    positives = (membership[:, None] == membership[None, :]).to(rows.dtype) * others
+    log_probability = logits - torch.log((torch.exp(logits) * others).sum(dim=1, keepdim=True))
+    per_anchor = (positives * log_probability).sum(dim=1) / positives.sum(dim=1).clamp(min=1.0)
+    return -(temperature / 0.5) * per_anchor.mean()
 
 
 def mean(before: Tensor, after: list[Tensor]) -> Tensor:

@@ -6,6 +6,7 @@ sets a few attributes. See tests/methods/test_pfedrec.py for the shortest one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +24,6 @@ from confed.evaluation.evaluator import Evaluator
 from confed.methods.base import FederatedMethod
 from confed.methods.registry import method_named
 from confed.random import Stream
-from confed.records import TableRows
 from confed.runs.runner import make_trainer
 from confed.runs.settings import resolve
 from tests import tiny
@@ -38,6 +38,8 @@ class TrainerConformance:
     options: ClassVar[dict[str, Any]] = {}
     seeded: ClassVar[bool] = True
     """False for closed forms of the data, which no seed can change."""
+    complete_from: ClassVar[int] = 1
+    """The first round whose objective has all its terms."""
 
     def trainer(self, cut: Split | None = None, **settings: Any) -> Trainer:
         chosen = {"dtype": "float64", "seed": SEED, "options": self.options, **settings}
@@ -94,7 +96,7 @@ class TrainerConformance:
 
     def test_learning_lowers_the_loss(self) -> None:
         trainer = self.trainer()
-        losses = [trainer.round(number, {}).loss for number in range(1, 9)]
+        losses = [trainer.round(number, {}).loss for number in range(1, 11)][self.complete_from - 1 :]
         if losses[0] is not None:
             assert losses[-1] < losses[0]
 
@@ -117,6 +119,8 @@ class Oracle:
     names: dict[str, str]
     merge: dict[str, str]
     """The server's rule for every shared parameter: a function of benchmarks/plain.py."""
+    begin: Callable[[plain.State, int], plain.State] = lambda state, samples: state
+    """What a client with so many rows makes of its parameters before its first batch."""
 
 
 class FederatedConformance(TrainerConformance):
@@ -130,10 +134,13 @@ class FederatedConformance(TrainerConformance):
         assert isinstance(engine, LocalEngine)
         return engine
 
-    @pytest.mark.parametrize("view", ["local", "global"])
+    served: ClassVar[str] = "global"
+    """The view beside `local`."""
+
+    @pytest.mark.parametrize("local", [True, False])
     @pytest.mark.parametrize("fraction", [1.0, 0.5])
-    def test_serving_under_every_view_and_with_absentees(self, view: str, fraction: float) -> None:
-        self.check_serving({**self.options, "view": view, "fraction": fraction})
+    def test_serving_under_every_view_and_with_absentees(self, local: bool, fraction: float) -> None:
+        self.check_serving({**self.options, "view": "local" if local else self.served, "fraction": fraction})
 
     @pytest.mark.parametrize("chunk", [1, 5, 24])
     def test_any_chunk_size_gives_the_same_result(self, chunk: int) -> None:
@@ -181,7 +188,7 @@ class FederatedConformance(TrainerConformance):
         shapes = {spec.name: (tiny.USERS, *spec.shape) for spec in backbone.named(scope="shared")}
         upload = cohort.upload(strategy.uploads)
         for name, tensor in upload.tensors.items():
-            sent = tensor.dense() if isinstance(tensor, TableRows) else tensor
+            sent = tensor if isinstance(tensor, torch.Tensor) else tensor.dense()
             assert tuple(sent.shape) == shapes.get(name, (tiny.USERS,))
         floats = sum(int(np.prod(shape[1:])) for shape in shapes.values())
         counts = tiny.USERS * 8 if "samples" in strategy.uploads else 0
@@ -214,20 +221,32 @@ class FederatedConformance(TrainerConformance):
         return LocalEngine(pieces, tiny.cut().training, SEED, dtype="float64")
 
 
-def oracle_round(oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """One round, one client after another, on the rows the engine draws; returns what the state should be."""
+@dataclass(frozen=True)
+class PlainClient:
+    """A client trained plainly."""
+
+    number: int
+    items: set[int]
+    samples: int
+    params: dict[str, torch.Tensor]
+
+
+def plain_clients(
+    oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor], number: int
+) -> list[PlainClient]:
+    """Local training of round `number`, one client after another, on the rows the engine draws; by client number."""
     procedure = engine.pieces.procedure
     rows = draw_rows(
         engine.data,
         np.arange(engine.data.users),
         procedure.negatives,
-        Stream.of(SEED, "negatives", 1),
+        Stream.of(SEED, "negatives", number),
         engine.dtype,
+        virtual=procedure.virtual,
     )
-    shuffle = Stream.of(SEED, "shuffle", 1)
+    shuffle = Stream.of(SEED, "shuffle", number)
     template = oracle.federation.model.double().state_dict()
-    after: dict[str, list[torch.Tensor]] = {name: [] for name in before}
-    held: list[set[int]] = []
+    trained = []
     for position, client in enumerate(rows.clients):
         start = {
             module_name: _of_client(before, name, int(client)).view_as(template[module_name])
@@ -235,18 +254,25 @@ def oracle_round(oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Te
         }
         items, labels = plain.client_rows(rows, position)
         orders = plain.epoch_orders(rows, position, procedure.epochs, shuffle)
-        model = oracle.federation.train_client(start, items, labels, orders)
-        held.append(set(items.tolist()))
-        for name in before:
-            trained = model.state_dict()[oracle.names[name.split(".", 1)[1]]]
-            after[name].append(trained.view(_of_client(before, name.split(".", 1)[1], 0).shape))
-    back = torch.from_numpy(np.argsort(rows.clients))
+        model = oracle.federation.train_client(oracle.begin(start, len(items)), items, labels, orders)
+        params = {
+            name: model.state_dict()[module_name].view(_of_client(before, name, int(client)).shape)
+            for name, module_name in oracle.names.items()
+        }
+        trained.append(PlainClient(int(client), set(items.tolist()), len(items), params))
+    return sorted(trained, key=lambda client: client.number)
+
+
+def oracle_round(oracle: Oracle, engine: LocalEngine, before: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What the state should be after round 1."""
+    clients = plain_clients(oracle, engine, before, 1)
     expected = {}
-    for name, values in after.items():
-        if name.startswith("client."):
-            expected[name] = torch.stack(values)[back]
-        else:
-            expected[name] = _merge(oracle.merge[name.split(".", 1)[1]], before[name], values, rows.lengths, held)
+    for name, value in before.items():
+        side, param = name.split(".", 1)
+        trained = [client.params[param] for client in clients]
+        expected[name] = (
+            torch.stack(trained) if side == "client" else _merge(oracle.merge[param], value, trained, clients)
+        )
     return expected
 
 
@@ -254,9 +280,12 @@ def _of_client(before: dict[str, torch.Tensor], name: str, client: int) -> torch
     return before[f"server.{name}"] if f"server.{name}" in before else before[f"client.{name}"][client]
 
 
-def _merge(rule: str, before: torch.Tensor, values: list[torch.Tensor], samples: Any, held: list[set[int]]) -> Any:
-    extra = {"weighted_mean": (samples.tolist(),), "mean_over_holders": (held,)}.get(rule, ())
-    return getattr(plain, rule)(before, values, *extra)
+def _merge(rule: str, before: torch.Tensor, values: list[torch.Tensor], clients: list[PlainClient]) -> Any:
+    extra = {
+        "weighted_mean": ([client.samples for client in clients],),
+        "mean_over_holders": ([client.items for client in clients],),
+    }
+    return getattr(plain, rule)(before, values, *extra.get(rule, ()))
 
 
 def assert_equal_states(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor], tolerance: float) -> None:

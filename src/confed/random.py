@@ -44,6 +44,10 @@ class Stream:
     def of(cls, seed: int, purpose: str, round_: int = 0) -> Stream:
         return cls(fingerprint(seed, purpose, round_))
 
+    def child(self, purpose: str) -> Stream:
+        """A stream of its own for another purpose in the same round."""
+        return Stream(fingerprint(self.key, purpose))
+
     def bits(self, client: ArrayLike, slot: ArrayLike = 0) -> UInts:
         """64 random bits for each (client, slot)."""
         clients = np.atleast_1d(np.asarray(client)).astype(np.uint64)

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from confed.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -21,10 +25,74 @@ class Download:
     table_of: Tensor
     side: Mapping[str, Tensor] = field(default_factory=dict)
 
+    alike: Tensor | None = None
+    """(clients,): those with the same number from 0 upwards begin the round with the same kept tables; −1 is nobody."""
+
     @property
     def bytes_per_client(self) -> int:
         tables = sum(t[0].numel() * t.element_size() for t in self.tables.values())
         return tables + sum(t.numel() * t.element_size() for t in self.side.values())
+
+
+@dataclass(frozen=True)
+class Push:
+    """Tables that the server gives to some clients, who keep them: client u gets version `table_of[u]`, −1 none."""
+
+    tables: Mapping[str, Tensor]
+    table_of: Tensor
+
+    @property
+    def versions(self) -> int:
+        return max((len(tables) for tables in self.tables.values()), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        each = sum(t[0].numel() * t.element_size() for t in self.tables.values())
+        return each * int((self.table_of >= 0).sum())
+
+
+@dataclass(frozen=True)
+class HeldTables:
+    """The whole tables of some clients, where they lie: the server asks for sums and rows, the tables do not move."""
+
+    held: Tensor
+    clients: Tensor
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    @property
+    def nbytes(self) -> int:
+        return len(self) * self.held[0].numel() * self.held.element_size()
+
+    def of(self, chosen: Tensor) -> HeldTables:
+        """The tables of the clients marked in `chosen`."""
+        return HeldTables(self.held, self.clients[chosen])
+
+    def total(self, weights: Tensor) -> Tensor:
+        """(items, d) in float64: the weighted sum over clients."""
+        total = torch.zeros(self.held[0].numel(), dtype=torch.float64)
+        flat = self.held.view(len(self.held), -1)
+        _add_rows_of(flat.numpy(), self.clients.numpy(), weights.double().numpy(), total.numpy())
+        return total.view(self.held.shape[1:])
+
+    def rows(self, items: Tensor) -> Tensor:
+        """(clients, items, d): some rows of every table."""
+        return self.held[self.clients[:, None], items[None, :]]
+
+    def dense(self) -> Tensor:
+        return self.held.index_select(0, self.clients)
+
+
+@compiled
+def _add_rows_of(
+    table: NDArray[np.floating], rows: NDArray[np.int64], weights: NDArray[np.float64], total: NDArray[np.float64]
+) -> None:
+    """total += Σ weights[i] · table[rows[i]]: one pass over what is added, with the total in cache."""
+    for i in range(len(rows)):
+        row, weight = table[rows[i]], weights[i]
+        for j in range(len(total)):
+            total[j] += weight * row[j]
 
 
 @dataclass(frozen=True)
@@ -40,6 +108,9 @@ class TableRows:
     index: Tensor
     rows: Tensor
 
+    def __len__(self) -> int:
+        return len(self.index)
+
     @property
     def items(self) -> int:
         return self.base.shape[1]
@@ -47,7 +118,7 @@ class TableRows:
     @property
     def nbytes(self) -> int:
         """Of the whole table: that is what travels, whatever part of it changed."""
-        return self.index.shape[0] * self.base[0].numel() * self.base.element_size()
+        return len(self) * self.base[0].numel() * self.base.element_size()
 
     def of(self, chosen: Tensor) -> TableRows:
         """The tables of the clients marked in `chosen`."""
@@ -77,23 +148,25 @@ class TableRows:
         return table[:, : self.items]
 
 
+Sent = Tensor | TableRows | HeldTables
+"""One named upload of a chunk of clients."""
+
+
 @dataclass(frozen=True)
 class Upload:
     """What a chunk of clients sends: the declared names and nothing else, client axis first."""
 
     clients: Tensor
-    tensors: Mapping[str, Tensor | TableRows]
+    tensors: Mapping[str, Sent]
 
     def of(self, chosen: Tensor) -> Upload:
         """The part of the clients marked in `chosen`."""
-        parts = {n: t.of(chosen) if isinstance(t, TableRows) else t[chosen] for n, t in self.tensors.items()}
+        parts = {n: t[chosen] if isinstance(t, Tensor) else t.of(chosen) for n, t in self.tensors.items()}
         return Upload(self.clients[chosen], parts)
 
     @property
     def nbytes(self) -> int:
-        return sum(
-            t.nbytes if isinstance(t, TableRows) else t.numel() * t.element_size() for t in self.tensors.values()
-        )
+        return sum(t.nbytes for t in self.tensors.values())
 
 
 def add_rows(table: Tensor, index: Tensor, rows: Tensor) -> None:

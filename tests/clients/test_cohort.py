@@ -5,7 +5,7 @@ import torch
 
 from confed.clients.backbones import Dot, NeuMF
 from confed.clients.backbones.base import normal
-from confed.clients.cohort import Cohort, global_scores, item_rows, versions
+from confed.clients.cohort import Cohort, item_rows, stored_scores, versions
 from confed.clients.objectives import BCE
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import draw_rows
@@ -26,7 +26,7 @@ def test_each_client_is_scored_with_its_own_version():
     backbone = Dot(ITEMS, 3, 1.0)
     store = ClientStore(backbone, USERS, 0, torch.float64)
     sent = download(backbone, tables=2)
-    scores = global_scores(backbone, store, sent, torch.arange(USERS))
+    scores = stored_scores(backbone, store, sent, torch.arange(USERS))
     for client in (0, 1, 7):
         expected = sent.tables["items"][client % 2] @ store.tensors["user"][client]
         torch.testing.assert_close(scores[client], expected)
@@ -41,7 +41,7 @@ def test_a_cohort_starts_from_what_each_client_downloaded():
     for position, client in enumerate(rows.clients):
         torch.testing.assert_close(cohort.params["head"][position], sent.tables["head"][client % 2])
     untrained = cohort.scores()
-    torch.testing.assert_close(untrained, global_scores(backbone, store, sent, cohort.clients))
+    torch.testing.assert_close(untrained, stored_scores(backbone, store, sent, cohort.clients))
 
 
 def test_one_shared_version_is_not_copied_per_client():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -27,11 +29,18 @@ def test_chunks_hold_every_participant_once_longest_first(chunk):
         assert all(len(c) == chunk for c in chunks[:-1])
 
 
-def test_a_loss_that_is_not_finite_stops_with_round_and_client():
+@pytest.mark.parametrize(("value", "shown"), [(torch.nan, "nan"), (1e15, r"\d+(\.\d+)?e\+1\d")])
+def test_a_loss_that_is_not_finite_or_explodes_stops_with_round_client_and_term(value, shown):
     some = engine()
-    some.store.tensors["weight"][7] = torch.nan
-    with pytest.raises(ConfedError, match=r"round 4: the loss of client 7 is not finite \(1 client"):
+    some.store.tensors["weight"][7] = value
+    with pytest.raises(ConfedError, match=rf"round 4: the cross-entropy term of client 7 is {shown} \(1 client"):
         some.round(4, {})
+
+
+def test_a_view_the_method_does_not_have_is_an_error():
+    pieces = method_named("pfedrec").pieces(method_named("pfedrec").config("tiny", {}), ITEMS)
+    with pytest.raises(ConfedError, match="view = 'pushed': this method can be scored under 'local' or 'global'"):
+        LocalEngine(replace(pieces, view="pushed"), cut().training, 0)
 
 
 def test_local_and_global_views_differ_after_training_and_agree_on_untouched_rows():

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from confed.clients.backbones import Backbone
 from confed.clients.fused import fusable, train_fused
-from confed.clients.objectives import Batch
-from confed.clients.optim import OPTIMISERS, Optimiser, flatten_rows
+from confed.clients.objectives import BCE, Batch, Whole
+from confed.clients.optim import OPTIMISERS, Optimiser, Rate, flatten_rows, shaped
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import LocalRows
 from confed.clients.store import ClientStore
 from confed.random import Stream
-from confed.records import Download, TableRows, Upload, gather_rows
+from confed.records import Download, HeldTables, Sent, TableRows, Upload, gather_rows
 
 
 class Cohort:
@@ -33,36 +33,93 @@ class Cohort:
         self.rows = rows
         self.clients = torch.from_numpy(rows.clients)
         self.table_of = download.table_of[self.clients]
-        self.tables = {spec.name: self._receive_rows(spec.name) for spec in backbone.named(role="item")}
-        private = [p.name for p in backbone.named(scope="private") if p.role != "item"]
-        shared = [p.name for p in backbone.named(scope="shared") if p.role != "item"]
-        self.params = store.read(private, self.clients) | {
+        self.tables = {spec.name: self._receive_table(spec.name) for spec in backbone.named(role="item")}
+        kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
+        shared = [p.name for p in backbone.named(kept=False) if p.role != "item"]
+        self.params = store.read(kept, self.clients) | {
             name: download.tables[name].index_select(0, self.table_of) for name in shared
         }
 
-    def _receive_rows(self, name: str) -> Tensor:
+    def _receive_table(self, name: str) -> Tensor:
+        if self.rows.whole:
+            return item_table(name, self.store, self.download, self.clients).expand(len(self.clients), -1, -1).clone()
         if name in self.download.tables:
             return gather_rows(self.download.tables[name], self.table_of, self.rows.touched)
         return self.store.read_rows(name, self.clients, self.rows.touched)
 
-    def train(self, procedure: Procedure, stream: Stream) -> Tensor:
-        """Run the local procedure; returns each client's mean loss over its last epoch's batches."""
+    def train(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
+        """Run the local procedure; returns, by term, each client's mean value over its last epoch's batches."""
+        values: dict[str, Tensor] = {}
+        if procedure.dense and procedure.schedule == "once-per-round":
+            values = self._step_dense_once(procedure, stream)
+            procedure = procedure.without_dense()
         if self.backbone.bilinear and fusable(self.backbone, procedure):
-            return train_fused(self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream)
-        return self._train_batched(procedure, stream)
+            losses = train_fused(self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream)
+            return values | {BCE.name: losses}
+        return values | self._train_batched(procedure, stream)
 
-    def _train_batched(self, procedure: Procedure, stream: Stream) -> Tensor:
+    def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
+        """One step of the dense terms for all the steps the client is about to take, from where the round begins."""
+        found: dict[str, Tensor] = {}
+        steps = torch.from_numpy(self.rows.steps(procedure.batch_size, procedure.epochs))
+        for step in procedure.steps:
+            values, gradients = self._dense(step, len(self.clients), stream, 0)
+            found |= values
+            for name, gradient in gradients.items():
+                rates = self._rate(step, name) * steps
+                self.tables[name] -= rates.to(gradient.dtype)[:, None, None] * gradient
+        return found
+
+    def _dense(
+        self, step: Step, clients: int, stream: Stream, taken: int
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Values by term, and the summed gradient by table, of the first `clients` clients, who took `taken` steps."""
+        tables = {name: table[:clients] for name, table in self.tables.items()}
+        items = next(iter(tables.values())).shape[1]
+        nobody = torch.full((clients,), -1)
+        alike = self.download.alike
+        whole = Whole(
+            tables,
+            self.download.side,
+            self.rows.liked(items)[:clients],
+            nobody if alike is None or taken else alike[self.clients[:clients]],
+            stream.child("dense"),
+            taken,
+        )
+        values: dict[str, Tensor] = {}
+        total: dict[str, Tensor] = {}
+        for term in step.dense:
+            values[term.name], gradients = term.gradients(whole)
+            for name, gradient in gradients.items():
+                total[name] = total[name] + gradient if name in total else gradient
+        return values, total
+
+    def _train_batched(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
         optimisers = [OPTIMISERS[step.optimiser]() for step in procedure.steps]
+        taken = 0
         for epoch in range(procedure.epochs):
-            loss = torch.zeros(len(self.clients), dtype=torch.float64)
+            sums: dict[str, Tensor] = {}
             batches = torch.zeros(len(self.clients), dtype=torch.float64)
             for index, labels, weights in self.rows.batches(procedure.batch_size, epoch, stream):
                 rows: dict[str, Tensor] = {}
+                found: dict[str, Tensor] = {}
                 for step, optimiser in zip(procedure.steps, optimisers, strict=True):
-                    value = self._step(step, optimiser, index, labels, weights, rows)
-                loss[: len(value)] += value
-                batches[: len(value)] += 1
-        return loss / batches
+                    values, gradients = self._dense(step, len(index), stream, taken) if step.dense else ({}, {})
+                    found |= values | self._step(step, optimiser, index, labels, weights, rows)
+                    for name, gradient in gradients.items():
+                        rates = shaped(self._rate(step, name), gradient)
+                        self.tables[name][: len(index)] -= rates * gradient
+                        rows.pop(name, None)
+                taken += 1
+                for name, value in found.items():
+                    sums.setdefault(name, torch.zeros_like(batches))[: len(value)] += value
+                batches[: len(index)] += 1
+        return {name: total / batches for name, total in sums.items()}
+
+    def _rate(self, step: Step, name: str) -> Rate:
+        """The rate of this cohort's clients, in its order where it is one for each."""
+        rate = step.rates[name]
+        return rate[self.clients] if isinstance(rate, Tensor) else rate
 
     def _step(
         self,
@@ -72,8 +129,8 @@ class Cohort:
         labels: Tensor,
         weights: Tensor,
         looked_up: dict[str, Tensor],
-    ) -> Tensor:
-        """One step of the first k clients on the parameters named by `step`; the losses before it.
+    ) -> dict[str, Tensor]:
+        """One step of the first k clients on the parameters named by `step`; the terms' values before it.
 
         `looked_up` holds the rows of this batch that an earlier step has looked up and left unchanged.
         """
@@ -83,42 +140,48 @@ class Cohort:
         rows = {name: looked_up[name].detach() for name in self.tables}
         stepped = {name: (rows if name in rows else params)[name].requires_grad_() for name in step.rates}
         batch = Batch(self.backbone.logits(params, rows), labels, weights, params, rows)
-        losses = torch.stack([term.value(batch) for term in step.terms]).sum(dim=0)
-        gradients = torch.autograd.grad(losses.sum(), list(stepped.values()))
+        values = {term.name: term.value(batch) for term in step.terms}
+        loss = torch.stack([value.sum() for value in values.values()]).sum()
+        gradients = torch.autograd.grad(loss, list(stepped.values()))
         with torch.no_grad():
-            for (name, rate), gradient in zip(step.rates.items(), gradients, strict=True):
-                own = rate[self.clients] if isinstance(rate, Tensor) else rate
+            for name, gradient in zip(stepped, gradients, strict=True):
+                rate = self._rate(step, name)
                 if name in self.tables:
-                    optimiser.step_rows(name, self.tables[name], index, gradient, own)
+                    optimiser.step_rows(name, self.tables[name], index, gradient, rate)
                     del looked_up[name]
                 else:
-                    optimiser.step(name, self.params[name], gradient, own)
-        return losses.detach()
+                    optimiser.step(name, self.params[name], gradient, rate)
+        return {name: value.detach() for name, value in values.items()}
 
     @staticmethod
     def _look_up(table: Tensor, index: Tensor) -> Tensor:
         flat_table, flat_index = flatten_rows(table, index)
         return flat_table.index_select(0, flat_index).view(*index.shape, -1)
 
-    def keep_private(self) -> None:
-        """Write what stays with the clients back into their store."""
-        for spec in self.backbone.named(scope="private"):
-            if spec.role == "item":
+    def keep(self) -> None:
+        """Write what clients remember between rounds back into their store."""
+        for spec in self.backbone.named(kept=True):
+            if spec.role == "item" and not self.rows.whole:
                 self.store.write_rows(spec.name, self.clients, self.rows.touched, self.tables[spec.name])
             else:
-                self.store.write({spec.name: self.params[spec.name]}, self.clients)
+                value = self.tables[spec.name] if spec.role == "item" else self.params[spec.name]
+                self.store.write({spec.name: value}, self.clients)
 
     def upload(self, names: Iterable[str]) -> Upload:
         """The tensors asked for, as they stand after training: shared parameters, or the number of `samples`."""
         return Upload(self.clients, {name: self._sent(name) for name in names})
 
-    def _sent(self, name: str) -> Tensor | TableRows:
+    def _sent(self, name: str) -> Sent:
         if name == "samples":
             return torch.from_numpy(self.rows.lengths)
-        if name not in self.download.tables:
+        if name in {spec.name for spec in self.backbone.named(scope="private")}:
             raise ValueError(f"{name!r} is private and cannot be uploaded")
         if name in self.params:
             return self.params[name]
+        if name in self.store.tensors:
+            return HeldTables(self.store.tensors[name], self.clients)
+        if self.rows.whole:
+            return self.tables[name]
         return TableRows(self.download.tables[name], self.table_of, self.rows.touched, self.tables[name])
 
     def scores(self) -> Tensor:
@@ -126,34 +189,37 @@ class Cohort:
 
         Untouched items are scored with what was downloaded, touched ones with what became of them.
         """
-        items = self.backbone.named(role="item")[0].shape[0]
+        touched = self.backbone.logits(self.params, self.tables)
+        if self.rows.whole:
+            return touched
         everything = item_rows(self.backbone, self.store, self.download, self.clients)
         logits = self.backbone.logits(self.params, everything)
-        touched = self.backbone.logits(self.params, self.tables)
         padded = torch.cat([logits, logits.new_empty(len(logits), 1)], dim=1)
-        return padded.scatter_(1, self.rows.touched, touched)[:, :items]
+        return padded.scatter_(1, self.rows.touched, touched)[:, : logits.shape[1]]
 
 
 def item_rows(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> dict[str, Tensor]:
     """Every item table whole, (1, items, d) where all `clients` share one and (clients, items, d) otherwise."""
-    rows: dict[str, Tensor] = {}
-    for spec in backbone.named(role="item"):
-        if spec.scope == "private":
-            rows[spec.name] = store.tensors[spec.name].index_select(0, clients)
-        else:
-            rows[spec.name] = versions(download.tables[spec.name], download.table_of[clients])
-    return rows
+    return {spec.name: item_table(spec.name, store, download, clients) for spec in backbone.named(role="item")}
 
 
-def global_scores(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
-    """(clients, items) logits under the `global` view: shared parameters from the server, private from the client."""
-    private = [p.name for p in backbone.named(scope="private") if p.role != "item"]
+def item_table(name: str, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
+    if name in download.tables:
+        return versions(download.tables[name], download.table_of[clients])
+    return store.tensors[name].index_select(0, clients)
+
+
+def stored_scores(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
+    """(clients, items) logits from what lies ready for the next round: the server's shared parameters, kept ones as
+    the client has them. This is the `global` view, or `pushed` where clients keep their tables.
+    """
+    kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
     shared = {
         p.name: versions(download.tables[p.name], download.table_of[clients])
-        for p in backbone.named(scope="shared")
+        for p in backbone.named(kept=False)
         if p.role != "item"
     }
-    params: Mapping[str, Tensor] = store.read(private, clients) | shared
+    params: Mapping[str, Tensor] = store.read(kept, clients) | shared
     return backbone.logits(params, item_rows(backbone, store, download, clients))
 
 

@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 def fusable(backbone: Backbone, procedure: Procedure) -> bool:
     """Whether `train_fused` computes this procedure."""
-    plain = all(
+    plain = not procedure.dense and all(
         step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE for step in procedure.steps
     )
     return plain and backbone.bilinear is not None

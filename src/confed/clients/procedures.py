@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from confed.clients.objectives import Term
+from confed.clients.objectives import DenseTerm, Schedule, Term
 from confed.clients.optim import Rate
 
 
@@ -17,6 +17,8 @@ class Step:
     """A learning rate for everybody, or a tensor with one for each client, by client number; 0 holds a client still."""
     terms: tuple[Term, ...]
     optimiser: str = "sgd"
+    dense: tuple[DenseTerm, ...] = ()
+    """Terms on whole item tables. They are stepped by plain gradient descent, whatever the optimiser of the rest."""
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,14 @@ class Procedure:
     epochs: int
     batch_size: int
     negatives: int
+    schedule: Schedule = "every-step"
+    """Of dense terms."""
+    virtual: float = 0.0
+    """Virtual ratings per positive: random items with random labels that hide the real ones."""
+
+    @property
+    def dense(self) -> bool:
+        return any(step.dense for step in self.steps)
+
+    def without_dense(self) -> Procedure:
+        return replace(self, steps=tuple(replace(step, dense=()) for step in self.steps))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from torch import Tensor
 from confed.compiled import compiled
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.privacy.virtual import draw_virtual
+from confed.ragged import Ragged
 from confed.random import Stream
 
 Ints = NDArray[np.int64]
@@ -30,6 +33,7 @@ class LocalRows:
 
     A client touches only the items of its rows, so its tables shrink to these: `touched` (clients, t) lists the item
     of every table row, padded with the number of items; `local` (clients, rows) says which table row a row looks up.
+    Where the objective reaches every item, tables stay `whole`, and a row looks up its item.
     """
 
     clients: Ints
@@ -37,6 +41,18 @@ class LocalRows:
     local: Tensor
     labels: Tensor
     touched: Tensor
+    positives: Ragged
+    whole: bool = False
+
+    def steps(self, batch_size: int, epochs: int) -> Ints:
+        """(clients,): how many batches each client takes."""
+        return epochs * -(-self.lengths // batch_size)
+
+    def liked(self, items: int) -> Tensor:
+        """(clients, items): which items are a client's training positives."""
+        mask = torch.zeros(len(self.clients), items, dtype=torch.bool)
+        mask[torch.from_numpy(self.positives.row_of), torch.from_numpy(self.positives.values)] = True
+        return mask
 
     def order(self, epoch: int, stream: Stream) -> Ints:
         """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
@@ -77,8 +93,17 @@ def draw_negatives(data: TrainingData, clients: Ints, count: int, stream: Stream
     return excluded.outside(np.repeat(row, count), ranks.reshape(-1), data.items).reshape(-1, count)
 
 
-def draw_rows(data: TrainingData, clients: Ints, negatives: int, stream: Stream, dtype: torch.dtype) -> LocalRows:
-    """Positives and negatives of `clients` (reordered: longest first), on compact tables."""
+def draw_rows(
+    data: TrainingData,
+    clients: Ints,
+    negatives: int,
+    stream: Stream,
+    dtype: torch.dtype,
+    *,
+    virtual: float = 0.0,
+    whole: bool = False,
+) -> LocalRows:
+    """Positives and negatives of `clients` (reordered: longest first), on compact tables or on whole ones."""
     clients = clients[np.argsort(-data.positives.lengths[clients], kind="stable")]
     positives = data.positives.take(clients)
     lengths = positives.lengths
@@ -86,16 +111,41 @@ def draw_rows(data: TrainingData, clients: Ints, negatives: int, stream: Stream,
     present = np.arange(rows.shape[1]) < lengths[:, None]
     rows[present, 0] = positives.values
     rows[present, 1:] = draw_negatives(data, clients, negatives, stream)
-    labels = torch.zeros(rows.shape, dtype=dtype)
-    labels[:, :, 0] = 1.0
-    local, touched = compact(rows.reshape(len(clients), -1), data.items)
+    items: Ints = rows.reshape(len(clients), -1)
+    labels: NDArray[np.float64] = np.zeros(items.shape)
+    labels[:, :: 1 + negatives] = 1.0
+    lengths = lengths * (1 + negatives)
+    if virtual:
+        added, coins = draw_virtual(data, clients, virtual, stream.child("virtual"))
+        items = _beside(items, lengths, added.values, added.lengths, data.items)
+        labels = _beside(labels, lengths, coins, added.lengths, 0)
+        lengths = lengths + added.lengths
+    local, touched = _in_place(items, data.items) if whole else compact(items, data.items)
     return LocalRows(
         clients=clients,
-        lengths=lengths * (1 + negatives),
+        lengths=lengths,
         local=torch.from_numpy(local),
-        labels=labels.view(len(clients), -1),
+        labels=torch.from_numpy(labels).to(dtype),
         touched=torch.from_numpy(touched),
+        positives=positives,
+        whole=whole,
     )
+
+
+def _beside(table: NDArray[Any], lengths: Ints, added: NDArray[Any], counts: Ints, padding: int) -> NDArray[Any]:
+    """`table` (clients, n), of whose rows `lengths` are real, with `counts` values appended to each real part."""
+    ends = lengths + counts
+    wider = np.full((len(table), int(ends.max(initial=0))), padding, dtype=table.dtype)
+    column = np.arange(wider.shape[1])
+    wider[column < lengths[:, None]] = table[np.arange(table.shape[1]) < lengths[:, None]]
+    wider[(column >= lengths[:, None]) & (column < ends[:, None])] = added
+    return wider
+
+
+def _in_place(items: Ints, universe: int) -> tuple[Ints, Ints]:
+    """`compact` that leaves items where they are: `touched` is all of them, for every client."""
+    touched = np.broadcast_to(np.arange(universe), (len(items), universe))
+    return np.where(items < universe, items, 0), touched.copy()
 
 
 def compact(items: Ints, universe: int) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""What clients keep between rounds: their private parameters, all clients in one tensor a parameter."""
+"""What clients keep between rounds: private and persistent parameters, all clients in one tensor a parameter."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from torch import Tensor
 
 from confed.clients.backbones import Backbone
 from confed.errors import ConfedError
+from confed.records import Push
 
 
 class ClientStore:
-    """Private parameters, client axis first. A private item table is one dense (clients, items, d) tensor."""
+    """Kept parameters, client axis first. A kept item table is one dense (clients, items, d) tensor."""
 
     def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype) -> None:
         _require_memory(backbone, clients, dtype)
         self.tensors = {
             spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone()
-            for spec in backbone.named(scope="private")
+            for spec in backbone.named(kept=True)
         }
-        self._items = {spec.name: spec.shape[0] for spec in backbone.named(role="item", scope="private")}
+        self._items = {spec.name: spec.shape[0] for spec in backbone.named(role="item", kept=True)}
 
     def read(self, names: Iterable[str], clients: Tensor) -> dict[str, Tensor]:
         """Copies of whole parameters."""
@@ -33,7 +34,7 @@ class ClientStore:
             self.tensors[name].index_copy_(0, clients, value)
 
     def read_rows(self, name: str, clients: Tensor, index: Tensor) -> Tensor:
-        """Rows `index` (clients, n) of a private table; padding reads the last row, which nobody will look up."""
+        """Rows `index` (clients, n) of a kept table; padding reads the last row, which nobody will look up."""
         table, flat = self._flat(name, clients, index.clamp(max=self._items[name] - 1))
         return table.index_select(0, flat).view(*index.shape, -1)
 
@@ -42,6 +43,13 @@ class ClientStore:
         table, flat = self._flat(name, clients, index)
         table.index_copy_(0, flat[real], rows.reshape(-1, rows.shape[-1])[real])
 
+    def receive(self, push: Push) -> None:
+        """Replace the tables of the clients who are pushed another."""
+        for number in range(push.versions):
+            clients = torch.nonzero(push.table_of == number)[:, 0]
+            for name, tables in push.tables.items():
+                self.tensors[name].index_copy_(0, clients, tables[number].expand(len(clients), -1, -1))
+
     def _flat(self, name: str, clients: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         table = self.tensors[name]
         flat = (clients[:, None] * self._items[name] + index).reshape(-1)
@@ -49,11 +57,11 @@ class ClientStore:
 
 
 def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype) -> None:
-    """Private item tables grow with clients x items: say so before the machine does."""
-    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(scope="private"))
+    """Kept item tables grow with clients x items: say so before the machine does."""
+    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
     needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > available:
         raise ConfedError(
-            f"the private parameters of {clients:,} clients take {needed / 1e9:.1f} GB and this machine has "
+            f"the parameters that {clients:,} clients keep take {needed / 1e9:.1f} GB and this machine has "
             f"{available / 1e9:.1f} GB: use fewer users or items, or a smaller `dim`"
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ class RoundReport:
     participants: int
     upload_bytes: int = 0
     download_bytes: int = 0
+    server: Mapping[str, Any] = field(default_factory=dict)
+    """What the strategy noted; plain JSON."""
 
 
 class Trainer(ABC):

@@ -6,13 +6,14 @@ adds them to the server's running sums and drops them. Results do not depend on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from confed.clients.cohort import Cohort, global_scores
+from confed.clients.cohort import Cohort, stored_scores
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.data.split import TrainingData
@@ -29,6 +30,10 @@ _CHUNK_ROWS = 1 << 15
 """Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
 _SCORE_VALUES = 1 << 20
 """Intermediate values of a scoring pass."""
+_WHOLE_VALUES = 1 << 22
+"""Values of the whole item tables of a chunk, where the objective reaches every row."""
+_EXPLODED = 1e9
+"""A mean loss beyond this is an accident, not a loss."""
 
 
 class LocalEngine(Trainer):
@@ -50,9 +55,9 @@ class LocalEngine(Trainer):
         self.dtype: torch.dtype = getattr(torch, dtype)
         self.view: View = pieces.view
         shared = pieces.backbone.named(scope="shared")
-        self.views: tuple[View, ...] = (pieces.view, "global") if shared and pieces.view == "local" else (pieces.view,)
+        self.views = _views(pieces)
         self.store = ClientStore(pieces.backbone, data.users, seed, self.dtype)
-        pieces.strategy.start({spec.name: spec.initial(seed, self.dtype) for spec in shared}, data.users)
+        pieces.strategy.start({spec.name: spec.initial(seed, self.dtype) for spec in shared}, data.users, seed)
         self._serving: dict[str, Tensor] = {}
 
     def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
@@ -66,7 +71,7 @@ class LocalEngine(Trainer):
             cohort, losses = self._train(chunk, download, number)
             if "local" in cards:
                 cards["local"].add(cohort.clients, cohort.scores())
-            return cohort.upload(strategy.uploads), float(losses.sum())
+            return cohort.upload(strategy.uploads), losses
 
         loss = 0.0
         for upload, chunk_loss in in_parallel(visit, self._chunks(clients)):
@@ -75,23 +80,42 @@ class LocalEngine(Trainer):
         if "local" in cards:
             absent = np.setdiff1d(np.arange(self.data.users), clients)
             self._score(cards["local"], download, absent)
-        strategy.aggregate(uploads)
-        if "global" in cards:
-            self._score(cards["global"], strategy.download(), np.arange(self.data.users))
+        strategy.aggregate(uploads, number)
+        push = strategy.push()
+        if push:
+            self.store.receive(push)
+        for view in cards.keys() - {"local"}:
+            self._score(cards[view], strategy.download(), np.arange(self.data.users))
         self._remember(before_round=False)
-        download_bytes = download.bytes_per_client * len(clients)
-        return RoundReport(loss / len(clients), len(clients), uploads.nbytes, download_bytes)
+        download_bytes = download.bytes_per_client * len(clients) + (push.nbytes if push else 0)
+        if number == 1:
+            download_bytes += self._first_tables
+        return RoundReport(loss / len(clients), len(clients), uploads.nbytes, download_bytes, strategy.notes())
 
-    def _train(self, clients: Ints, download: Download, number: int) -> tuple[Cohort, Tensor]:
-        """Local training of one chunk, up to the point where private parameters are written back."""
+    @property
+    def _first_tables(self) -> int:
+        """Bytes of the tables that every client receives once and then keeps."""
+        kept = self.pieces.backbone.named(scope="shared", kept=True)
+        return sum(math.prod(spec.shape) for spec in kept) * self.dtype.itemsize * self.data.users
+
+    def _train(self, clients: Ints, download: Download, number: int) -> tuple[Cohort, float]:
+        """Local training of one chunk, up to the point where kept parameters are written back; its summed loss."""
         procedure = self.pieces.procedure
-        negatives = Stream.of(self.seed, "negatives", number)
-        rows = draw_rows(self.data, clients, procedure.negatives, negatives, self.dtype)
+        rows = draw_rows(
+            self.data,
+            clients,
+            procedure.negatives,
+            Stream.of(self.seed, "negatives", number),
+            self.dtype,
+            virtual=procedure.virtual,
+            whole=procedure.dense,
+        )
         cohort = Cohort(self.pieces.backbone, self.store, download, rows)
-        losses = cohort.train(procedure, Stream.of(self.seed, "shuffle", number))
-        _require_finite(losses, cohort.clients, number)
-        cohort.keep_private()
-        return cohort, losses
+        values = cohort.train(procedure, Stream.of(self.seed, "shuffle", number))
+        for term, losses in values.items():
+            _require_sound(term, losses, cohort.clients, number)
+        cohort.keep()
+        return cohort, sum(float(losses.sum()) for losses in values.values())
 
     def _score(self, card: Scorecard, download: Download, clients: Ints) -> None:
         """Score `clients` with the server's shared parameters and their own private ones."""
@@ -100,7 +124,7 @@ class LocalEngine(Trainer):
 
         def score(start: int) -> None:
             some = torch.from_numpy(clients[start : start + size])
-            card.add(some, global_scores(self.pieces.backbone, self.store, download, some))
+            card.add(some, stored_scores(self.pieces.backbone, self.store, download, some))
 
         for _ in in_parallel(score, range(0, len(clients), size)):
             pass
@@ -113,9 +137,16 @@ class LocalEngine(Trainer):
         start = 0
         while start < len(clients):
             widest = min(int(rows[order[start]]), procedure.batch_size)
-            size = self.chunk or max(min(_CHUNK_ROWS // widest, _SCORE_VALUES // self.data.items), 1)
+            limits = [_CHUNK_ROWS // widest, _SCORE_VALUES // self.data.items]
+            if procedure.dense:
+                limits.append(_WHOLE_VALUES // self._table_values)
+            size = self.chunk or max(min(limits), 1)
             yield clients[order[start : start + size]]
             start += size
+
+    @property
+    def _table_values(self) -> int:
+        return sum(math.prod(spec.shape) for spec in self.pieces.backbone.named(role="item"))
 
     def state(self) -> dict[str, Tensor]:
         server = {f"server.{name}": value for name, value in self.pieces.strategy.state().items()}
@@ -129,8 +160,8 @@ class LocalEngine(Trainer):
 
     @property
     def _rebuilds(self) -> bool:
-        """Under the `local` view round state is dropped after scoring: serving trains the client's round again."""
-        return self.view == "local" and "global" in self.views
+        """Under the `local` view the server's answer replaces what was scored: serving trains the round again."""
+        return self.view == "local" and len(self.views) > 1
 
     def _remember(self, *, before_round: bool) -> None:
         """Keep what `serve` needs: the state before the round where it must be rebuilt, after it otherwise."""
@@ -145,7 +176,7 @@ class LocalEngine(Trainer):
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
         self.load(state)
         download = self.pieces.strategy.download()
-        scores = global_scores(self.pieces.backbone, self.store, download, torch.from_numpy(clients))
+        scores = stored_scores(self.pieces.backbone, self.store, download, torch.from_numpy(clients))
         participants = self.pieces.selection.participants(self.data.users, self.seed, number)
         rebuilt = np.intersect1d(clients, participants) if self._rebuilds else np.empty(0, dtype=np.int64)
         if len(rebuilt):
@@ -155,10 +186,23 @@ class LocalEngine(Trainer):
         return scores
 
 
-def _require_finite(losses: Tensor, clients: Tensor, number: int) -> None:
-    bad = clients[~torch.isfinite(losses)]
+def _views(pieces: Pieces) -> tuple[View, ...]:
+    """The view asked for, and beside the `local` one what clients would be served after the server's step."""
+    shared = pieces.backbone.named(scope="shared")
+    kept = any(spec.kept for spec in shared)
+    served: View = "pushed" if kept else "global"
+    if pieces.view not in ("local", served):
+        raise ConfedError(f"view = {pieces.view!r}: this method can be scored under 'local' or {served!r}")
+    if pieces.view == "local":
+        return ("local", served) if shared else ("local",)
+    return ("pushed", "local") if kept else (pieces.view,)
+
+
+def _require_sound(term: str, losses: Tensor, clients: Tensor, number: int) -> None:
+    bad = torch.nonzero(~(losses.abs() < _EXPLODED))[:, 0]
     if len(bad):
+        value = float(losses[bad[0]])
         raise ConfedError(
-            f"round {number}: the loss of client {int(bad[0])} is not finite ({len(bad)} client(s) in this chunk): "
-            f"lower `learning_rate`"
+            f"round {number}: the {term} term of client {int(clients[bad[0]])} is {value:.3g} "
+            f"({len(bad)} client(s) in this chunk): lower the learning rate, or the term's weight"
         )

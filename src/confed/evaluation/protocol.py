@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from confed.errors import ConfedError, unknown_name
 
-View = Literal["local", "global"]
+View = Literal["local", "global", "pushed"]
 
 
 class Protocol(BaseModel):

@@ -10,6 +10,7 @@ from confed.central.neumf import NeuMF
 from confed.central.popularity import Popularity
 from confed.errors import unknown_name
 from confed.methods.base import Method
+from confed.methods.cofedrec import CoFedRec
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
 from confed.methods.pfedrec import LocalOnly, PFedRec
@@ -18,6 +19,7 @@ from confed.methods.scalar import ScalarControl
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
+        CoFedRec(),
         PFedRec(),
         FedMF(),
         FedNCF(),

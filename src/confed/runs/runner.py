@@ -177,6 +177,7 @@ def _line(number: int, report: RoundReport, results: Mapping[View, Result], seco
         "participants": report.participants,
         "upload_bytes": report.upload_bytes,
         "download_bytes": report.download_bytes,
+        **({"server": dict(report.server)} if report.server else {}),
         "views": views,
     }
 

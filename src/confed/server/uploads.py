@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.records import TableRows, Upload
+from confed.records import HeldTables, Sent, TableRows, Upload
 
 Over = Literal["participants", "samples", "holders", "sum"]
 """What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
@@ -41,8 +41,8 @@ class Uploads(ABC):
         """The aggregate of the tensor `name`, over all or over the clients numbered in `where`."""
 
     @abstractmethod
-    def rows(self, name: str, items: Tensor) -> Tensor:
-        """(participants, items, d): some rows of every client's table, in the order of `clients`."""
+    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
+        """(clients, items, d): some rows of the tables of the clients numbered in `where`, in that order."""
 
 
 class RunningSum:
@@ -54,12 +54,16 @@ class RunningSum:
         self.changes = torch.zeros_like(previous, dtype=torch.float64)
         self.weight = torch.zeros(len(previous) if over == "holders" else (), dtype=torch.float64)
 
-    def add(self, sent: Tensor | TableRows, samples: Tensor | None) -> None:
-        weights = torch.ones(_clients(sent), dtype=torch.float64)
+    def add(self, sent: Sent, samples: Tensor | None) -> None:
+        weights = torch.ones(len(sent), dtype=torch.float64)
         if self.over == "samples" and samples is not None:
             weights = samples.double()
         if isinstance(sent, TableRows):
             self._add_rows(sent, weights)
+        elif isinstance(sent, HeldTables):
+            if self.over == "holders":
+                raise ValueError("of a whole table nobody knows which rows were changed")
+            self.changes += sent.total(weights) - weights.sum() * self.previous.double()
         else:
             change = sent.double() - self.previous.double()
             self.changes += torch.tensordot(weights, change, dims=1)
@@ -96,7 +100,7 @@ class SummedUploads(Uploads):
             raise ValueError(f"only the planned sum of {name!r} over {self._sums[name].over} was kept")
         return self._sums[name].value()
 
-    def rows(self, name: str, items: Tensor) -> Tensor:
+    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
         raise ValueError("sums were kept, not the uploads of single clients")
 
 
@@ -113,7 +117,7 @@ class KeptUploads(Uploads):
 
     @property
     def clients(self) -> Tensor:
-        """The participants' numbers, in the order of `rows`."""
+        """The participants' numbers, in the order in which they came."""
         return torch.cat([upload.clients for upload in self._kept])
 
     def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
@@ -125,16 +129,17 @@ class KeptUploads(Uploads):
                 running.add(part.tensors[name], _samples(part))
         return running.value()
 
-    def rows(self, name: str, items: Tensor) -> Tensor:
-        found = []
-        for upload in self._kept:
-            sent = upload.tensors[name]
-            found.append((sent.dense() if isinstance(sent, TableRows) else sent).index_select(1, items))
-        return torch.cat(found)
+    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
+        found = torch.cat([_some_rows(upload.tensors[name], items) for upload in self._kept])
+        place = torch.full((int(self.clients.max()) + 1,), -1)
+        place[self.clients] = torch.arange(len(self.clients))
+        return found[place[where]]
 
 
-def _clients(sent: Tensor | TableRows) -> int:
-    return len(sent.index) if isinstance(sent, TableRows) else len(sent)
+def _some_rows(sent: Sent, items: Tensor) -> Tensor:
+    if isinstance(sent, HeldTables):
+        return sent.rows(items)
+    return (sent.dense() if isinstance(sent, TableRows) else sent).index_select(1, items)
 
 
 def _samples(upload: Upload) -> Tensor | None:

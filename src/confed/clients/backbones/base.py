@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from confed.random import fingerprint
 
 Role = Literal["item", "user", "head", "net"]
 Scope = Literal["private", "shared"]
+Lifetime = Literal["round", "persistent"]
 Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
 
 
@@ -37,13 +39,23 @@ def zeros(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 @dataclass(frozen=True)
 class ParamSpec:
-    """One parameter of one client. `scope` decides whether it is uploaded; role `item` means one row per item."""
+    """One parameter of one client. `scope` decides whether it is uploaded; role `item` means one row per item.
+
+    A shared parameter lives for a `round`, after which the server's version replaces it, or is `persistent`: the
+    client keeps its own until the server pushes another.
+    """
 
     name: str
     shape: tuple[int, ...]
     role: Role
     scope: Scope
     init: Initialiser
+    lifetime: Lifetime = "round"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the client remembers it between rounds."""
+        return self.scope == "private" or self.lifetime == "persistent"
 
     def initial(self, seed: int, dtype: torch.dtype) -> Tensor:
         """The common start: every client begins with the same value, as in the PFedRec line of work."""
@@ -73,8 +85,18 @@ class Backbone(ABC):
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
         """(clients, n) logits, from the non-item parameters and, per item table, n gathered rows (clients, n, d)."""
 
-    def named(self, *, role: Role | None = None, scope: Scope | None = None) -> tuple[ParamSpec, ...]:
-        return tuple(p for p in self.params if role in (None, p.role) and scope in (None, p.scope))
+    def named(
+        self, *, role: Role | None = None, scope: Scope | None = None, kept: bool | None = None
+    ) -> tuple[ParamSpec, ...]:
+        return tuple(
+            p for p in self.params if role in (None, p.role) and scope in (None, p.scope) and kept in (None, p.kept)
+        )
+
+    def keeping_items(self) -> Self:
+        """The same backbone, whose clients keep their copies of the shared item tables between rounds."""
+        twin = copy.copy(self)
+        twin.params = tuple(replace(p, lifetime="persistent") if p.role == "item" else p for p in self.params)
+        return twin
 
 
 def inner(rows: Tensor, vector: Tensor) -> Tensor:

@@ -24,6 +24,9 @@ class Batch:
 class Term(ABC):
     """One summand of the objective."""
 
+    name: str
+    """As errors and logs call it."""
+
     @abstractmethod
     def value(self, batch: Batch) -> Tensor:
         """(clients,) differentiable; the gradient of its sum is each client's own gradient."""

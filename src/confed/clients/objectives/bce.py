@@ -12,6 +12,8 @@ from confed.clients.objectives.base import Batch, Term
 class BCE(Term):
     """bce(y, s) = softplus(s) − y·s. In logit space a wrong, saturated prediction keeps its gradient (D-1)."""
 
+    name = "cross-entropy"
+
     def value(self, batch: Batch) -> Tensor:
         loss = functional.binary_cross_entropy_with_logits(
             batch.logits, batch.labels, weight=batch.weights, reduction="none"
@@ -21,6 +23,8 @@ class BCE(Term):
 
 class SaturatingBCE(Term):
     """The published form: a float32 probability first. Above a logit of about 16.6 the gradient is exactly 0."""
+
+    name = "cross-entropy"
 
     def value(self, batch: Batch) -> Tensor:
         probability = torch.sigmoid(batch.logits.float())

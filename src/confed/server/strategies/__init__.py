@@ -2,5 +2,7 @@
 
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
+from confed.server.strategies.categories import Categorised
+from confed.server.strategies.cocluster import CoCluster
 
-__all__ = ["Average", "Strategy"]
+__all__ = ["Average", "Categorised", "CoCluster", "Strategy"]

@@ -27,7 +27,7 @@ class Average(Strategy):
         self.plan = dict(plan)
         self.uploads = frozenset(self.plan) | ({"samples"} if "samples" in self.plan.values() else set())
 
-    def start(self, shared: Mapping[str, Tensor], clients: int) -> None:
+    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
         self._shared = dict(shared)
         self._table_of = torch.zeros(clients, dtype=torch.int64)
 
@@ -37,7 +37,7 @@ class Average(Strategy):
     def collector(self) -> Uploads:
         return SummedUploads(self.plan, self._shared)
 
-    def aggregate(self, uploads: Uploads) -> None:
+    def aggregate(self, uploads: Uploads, number: int) -> None:
         self._shared = {name: uploads.mean(name, over=self.plan[name]) for name in self._shared}
 
     def state(self) -> dict[str, Tensor]:

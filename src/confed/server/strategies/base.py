@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from confed.records import Download
+from confed.records import Download, Push
 from confed.server.uploads import Uploads
 
 
@@ -21,7 +21,7 @@ class Strategy(ABC):
     """The names a client sends, and no others."""
 
     @abstractmethod
-    def start(self, shared: Mapping[str, Tensor], clients: int) -> None:
+    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
         """Take over the common initial value of the shared parameters."""
 
     @abstractmethod
@@ -33,8 +33,16 @@ class Strategy(ABC):
         """An empty collection for the uploads of one round."""
 
     @abstractmethod
-    def aggregate(self, uploads: Uploads) -> None:
-        """Make the next server state."""
+    def aggregate(self, uploads: Uploads, number: int) -> None:
+        """Make the next server state, at the end of round `number`."""
+
+    def push(self) -> Push | None:
+        """What the last aggregation gives to clients who keep their tables."""
+        return None
+
+    def notes(self) -> dict[str, Any]:
+        """What the last aggregation did, for the log; plain JSON."""
+        return {}
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:

@@ -1,0 +1,160 @@
+"""Supervised contrastive learning on item clusters: items of one category attract, all others repel.
+
+`code` is the form of CoFedRec's published code: unit vectors, the logarithm inside the mean over positives, a mean over
+anchors and the factor τ / 0.5 (methods.md 6.13.2, D-15). With x the unit rows, c(i) the category of item i with n
+items and S the sum of their unit rows,
+
+    L = (τ / τ_b) · 1/m · Σ_i [ log Σ_{a≠i} exp(x_i·x_a / τ) − x_i · (S_c(i) − x_i) / ((n_c(i) − 1) τ) ].
+
+`paper` is the form printed as Eq. 8: raw rows, the logarithm outside the mean, a sum over anchors.
+
+Items alone in their category are no anchors, but everybody's negatives. Both gradients are taken in strips of anchors:
+a strip has all columns, so its softmax is complete and both of its products with the rows follow at once. No matrix of
+items x items is ever held. Deviation: the code adds 1e-6 to denominators; here nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from confed.clients.objectives.dense import DenseTerm, Whole, apart, side_by_side, through_unit, unit_rows
+
+Form = Literal["code", "paper"]
+
+_STRIP = 128
+"""Anchors of a strip: with a few thousand items it stays in the second cache."""
+_BASE_TEMPERATURE = 0.5
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Which category each item belongs to."""
+
+    of: Tensor
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """(items,): the number of items in each item's category."""
+        return torch.bincount(self.of)[self.of]
+
+    def sums(self, rows: Tensor) -> Tensor:
+        """(items, d): the sum of `rows` over each item's category."""
+        totals = rows.new_zeros(int(self.of.max()) + 1, rows.shape[-1])
+        return totals.index_add_(0, self.of, rows)[self.of]
+
+
+class SupCon(DenseTerm):
+    """weight · L on the item tables named, side by side."""
+
+    name = "supcon"
+
+    def __init__(
+        self,
+        tables: tuple[str, ...],
+        weight: float,
+        temperature: float,
+        *,
+        form: Form = "code",
+        anchors: int = 1024,
+        exact_up_to: int = 4000,
+    ) -> None:
+        """Above `exact_up_to` items a step draws `anchors` of them, without bias; denominators keep all items."""
+        self.tables = tables
+        self.weight = weight
+        self.temperature = temperature
+        self.anchors = anchors
+        self.exact_up_to = exact_up_to
+        self._form: Callable[[Tensor, Categories, float, Tensor], tuple[Tensor, Tensor]]
+        self._form = code_form if form == "code" else paper_form
+
+    def gradients(self, whole: Whole) -> tuple[Tensor, dict[str, Tensor]]:
+        tables = side_by_side(whole.tables, self.tables)
+        values = torch.zeros(len(tables), dtype=torch.float64)
+        if "membership" not in whole.side:
+            return values, {}
+        categories = Categories(whole.side["membership"].long())
+        anchors = self._draw(whole, len(categories.of))
+        gradients = torch.empty_like(tables)
+        for clients in _same_tables(whole.alike):
+            value, gradient = self._form(tables[clients[0]], categories, self.temperature, anchors)
+            values[clients] = self.weight * value.double()
+            gradients[clients] = self.weight * gradient
+        return values, apart(gradients, whole.tables, self.tables)
+
+    def _draw(self, whole: Whole, items: int) -> Tensor:
+        if items <= max(self.exact_up_to, self.anchors):
+            return torch.arange(items)
+        bits = whole.stream.bits(np.arange(items), whole.step)
+        return torch.from_numpy(np.sort(np.argpartition(bits, self.anchors)[: self.anchors]))
+
+
+def _same_tables(alike: Tensor) -> list[Tensor]:
+    """Positions of clients, one list for every distinct table."""
+    groups = [torch.nonzero(alike == number)[:, 0] for number in torch.unique(alike[alike >= 0])]
+    return [*groups, *torch.nonzero(alike < 0)]
+
+
+def code_form(rows: Tensor, categories: Categories, temperature: float, anchors: Tensor) -> tuple[Tensor, Tensor]:
+    """L and its gradient by `rows` (items, d), with the mean over `anchors` in place of that over all items."""
+    unit, inverse = unit_rows(rows)
+    chosen = anchors[categories.sizes[anchors] > 1]
+    own = unit[chosen]
+    logarithms, gradient = _denominators(unit, chosen, temperature)
+
+    partners = (categories.sizes - 1).clamp(min=1)[:, None].to(rows.dtype)
+    others = (categories.sums(unit)[chosen] - own) / partners[chosen]
+    anchored = torch.zeros_like(unit).index_copy_(0, chosen, own)
+    attraction = (categories.sums(anchored) - anchored) / partners
+    attraction.index_add_(0, chosen, others)
+
+    scale = temperature / _BASE_TEMPERATURE / len(anchors)
+    value = scale * (logarithms.sum() - (own * others).sum() / temperature)
+    gradient = (gradient - attraction) * (scale / temperature)
+    return value, through_unit(gradient, unit, inverse)
+
+
+def _denominators(unit: Tensor, anchors: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """log Σ_{a≠i} exp(x_i·x_a / τ) of the anchors i, and τ times the gradient of their sum by the unit rows.
+
+    Exponents lie within ±1/τ, so nothing overflows and no maximum has to be subtracted.
+    """
+    gradient = torch.zeros_like(unit)
+    logarithms = unit.new_empty(len(anchors))
+    for start in range(0, len(anchors), _STRIP):
+        strip = anchors[start : start + _STRIP]
+        own = unit[strip]
+        weights = ((own / temperature) @ unit.T).exp_()
+        weights[torch.arange(len(strip)), strip] = 0.0
+        sums = weights.sum(dim=1)
+        logarithms[start : start + _STRIP] = sums.log()
+        gradient.index_add_(0, strip, (weights @ unit) / sums[:, None])
+        gradient.addmm_(weights.T, own / sums[:, None])
+    return logarithms, gradient
+
+
+def paper_form(rows: Tensor, categories: Categories, temperature: float, anchors: Tensor) -> tuple[Tensor, Tensor]:
+    """Eq. 8 and its gradient by `rows`: each anchor's softmax over all items, less that over its category."""
+    chosen = anchors[categories.sizes[anchors] > 1]
+    value, gradient = rows.new_zeros(()), torch.zeros_like(rows)
+    for start in range(0, len(chosen), _STRIP):
+        strip = chosen[start : start + _STRIP]
+        own = rows[strip]
+        scores = (own / temperature) @ rows.T
+        scores[torch.arange(len(strip)), strip] = -torch.inf
+        among_all = torch.log_softmax(scores, dim=1)
+        foreign = categories.of[strip, None] != categories.of[None, :]
+        among_own = among_all.masked_fill(foreign, -torch.inf)
+        share = torch.logsumexp(among_own, dim=1)
+        value = value - (share - (categories.sizes[strip] - 1).to(rows.dtype).log()).sum()
+        pull = among_all.exp() - (among_own - share[:, None]).exp()
+        gradient.index_add_(0, strip, pull @ rows)
+        gradient.addmm_(pull.T, own)
+    scale = len(rows) / len(anchors)
+    return scale * value, gradient * (scale / temperature)

@@ -1,0 +1,188 @@
+"""Co-clustering (CoFedRec): each round one group of clients that agree on one category of items gets its own model.
+
+Global mean of the item tables → K-Means on its rows → one category and one core user at random → every participant's
+similarity to the core user on that category's rows → those before the elbow are the similar group → their mean is
+pushed to them. All others keep the tables they have. Everybody receives the items' categories, for the next round's
+contrastive term. Other shared parameters follow `inner`.
+
+Defined here where the paper is silent (methods.md 6.13.11): the category is drawn among those that have items; equal
+scores, a single participant or an elbow at the core user itself make no group this round.
+
+`categories_per_round` > 1 is the paper's future work: the similar group is split again at the elbow on another
+category, and each part after that, so that partitions are nested and every part gets a mean of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from confed.random import Stream
+from confed.records import Download, Push
+from confed.server.clustering import elbow, summed_cosines
+from confed.server.strategies.base import Strategy
+from confed.server.strategies.categories import ItemCategories
+from confed.server.uploads import KeptUploads, Uploads
+
+
+@dataclass(frozen=True)
+class Division:
+    """Participants held against a core user on one category, most similar first."""
+
+    category: int
+    items: int
+    core: int
+    clients: Tensor
+    scores: Tensor
+    elbow: int
+
+    @property
+    def group(self) -> Tensor:
+        """Those up to the elbow; nobody if there is none."""
+        return self.clients[: self.elbow + 1] if self.elbow else self.clients[:0]
+
+    @property
+    def rest(self) -> Tensor:
+        return self.clients[self.elbow + 1 :] if self.elbow else self.clients
+
+
+@dataclass
+class _State:
+    """What the next round depends on, and what pictures of this one are drawn from."""
+
+    means: dict[str, Tensor]
+    group_of: Tensor
+    scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
+    elbow: int = 0
+    category: int = -1
+
+
+class CoCluster(Strategy):
+    """Of the tables named, whose clients keep them; `inner` takes care of everything else that is shared."""
+
+    needs: ClassVar[Literal["sum", "individual"]] = "individual"
+
+    def __init__(
+        self, tables: tuple[str, ...], clusters: int, inner: Strategy, *, categories_per_round: int = 1
+    ) -> None:
+        self.tables = tables
+        self.clusters = clusters
+        self.inner = inner
+        self.categories_per_round = categories_per_round
+        self.uploads = frozenset(tables) | inner.uploads
+
+    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
+        self._seed = seed
+        own = {name: shared[name] for name in self.tables}
+        items = len(next(iter(own.values())))
+        nobody = torch.full((clients,), -1)
+        self._categories = ItemCategories(self.clusters, items)
+        self._state = _State(own, nobody)
+        self._push = Push({}, nobody)
+        self._notes: dict[str, Any] = {}
+        self.inner.start({name: value for name, value in shared.items() if name not in own}, clients, seed)
+
+    def download(self) -> Download:
+        """Everything but the kept tables, which clients have already."""
+        of = self.inner.download()
+        return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
+
+    def collector(self) -> Uploads:
+        return _Collected(self._state.means, self.inner.collector())
+
+    def aggregate(self, uploads: Uploads, number: int) -> None:
+        assert isinstance(uploads, _Collected)
+        self.inner.aggregate(uploads.inner, number)
+        means = {name: uploads.mean(name) for name in self.tables}
+        self._categories.update(list(means.values()), Stream.of(self._seed, "categories", number))
+        divisions, groups = self._divide(uploads, Stream.of(self._seed, "co-clustering", number))
+        group_of = torch.full_like(self._state.group_of, -1)
+        for version, group in enumerate(groups):
+            group_of[group] = version
+        pushed = {
+            name: torch.stack([uploads.mean(name, where=group) for group in groups]) for name in self.tables if groups
+        }
+        first = divisions[0]
+        self._push = Push(pushed, group_of)
+        self._state = _State(means, group_of, first.scores, first.elbow, first.category)
+        self._notes = _notes(divisions, groups, group_of)
+
+    def _divide(self, uploads: KeptUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
+        """All divisions in the order they were made, and the groups that get a table."""
+        first = self._division(uploads, uploads.clients, stream, 0)
+        divisions, groups = [first], [first.group] if len(first.group) else []
+        for _ in range(1, self.categories_per_round):
+            finer = [self._division(uploads, group, stream, len(divisions) + n) for n, group in enumerate(groups)]
+            divisions += finer
+            groups = [part for division in finer for part in (division.group, division.rest) if len(part)]
+        return divisions, groups
+
+    def _division(self, uploads: KeptUploads, clients: Tensor, stream: Stream, number: int) -> Division:
+        """`number` counts the divisions of a round, so that each draws for itself."""
+        membership = self._categories.membership
+        categories = torch.unique(membership)
+        category = int(categories[int(stream.integers(1, number, len(categories))[0])])
+        items = torch.nonzero(membership == category)[:, 0]
+        clients = clients.sort().values
+        core = int(stream.integers(2, number, len(clients))[0])
+        rows = torch.cat([uploads.rows(name, items, where=clients) for name in self.tables], dim=2)
+        scores = summed_cosines(rows, rows[core])
+        order = torch.sort(scores, descending=True, stable=True).indices
+        return Division(category, len(items), int(clients[core]), clients[order], scores[order], elbow(scores[order]))
+
+    def push(self) -> Push:
+        return self._push
+
+    def notes(self) -> dict[str, Any]:
+        return self._notes
+
+    def state(self) -> dict[str, Tensor]:
+        own = self._state
+        return {
+            **self.inner.state(),
+            **{f"mean_{name}": value for name, value in own.means.items()},
+            "membership": self._categories.membership,
+            "group_of": own.group_of,
+            "scores": own.scores,
+            "elbow": torch.tensor(own.elbow),
+            "category": torch.tensor(own.category),
+        }
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self.inner.load(state)
+        means = {name: state[f"mean_{name}"] for name in self.tables}
+        self._categories.membership = state["membership"]
+        elbow_at, category = int(state["elbow"]), int(state["category"])
+        self._state = _State(means, state["group_of"], state["scores"], elbow_at, category)
+
+
+class _Collected(KeptUploads):
+    """Uploads that are kept for the co-clustering; the inner strategy collects them in its own way."""
+
+    def __init__(self, previous: Mapping[str, Tensor], inner: Uploads) -> None:
+        super().__init__(previous)
+        self.inner = inner
+
+    def _collect(self, upload: Any) -> None:
+        super()._collect(upload)
+        self.inner.add(upload)
+
+
+def _notes(divisions: list[Division], groups: list[Tensor], group_of: Tensor) -> dict[str, Any]:
+    """For the log: the first division, the sizes of the groups, and who was in one, a bit for each client."""
+    first = divisions[0]
+    members = np.packbits((group_of >= 0).numpy()).tobytes().hex()
+    return {
+        "category": first.category,
+        "category_items": first.items,
+        "core": first.core,
+        "elbow": first.elbow,
+        "group": sum(len(group) for group in groups),
+        "groups": [len(group) for group in groups],
+        "members": members,
+    }

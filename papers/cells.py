@@ -6,6 +6,7 @@ finished cell is written at once, beside the recipe that made it.
 
 from __future__ import annotations
 
+import base64
 import json
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 
 import confed
+from confed.analysis.participation import participation
 from confed.cli.progress import live_progress
+from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
 
 KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
@@ -34,6 +37,8 @@ class Cell:
     variant: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    detailed: bool = False
+    """Keep every user's rank, for paired tests, and what the server noted."""
 
     @property
     def name(self) -> str:
@@ -67,7 +72,7 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
             listener=listener,
             **cell.settings,
         )
-        result = reduced(cell, run.summary)
+        result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
     with written_beside(cell.path(folder)) as beside:
         beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
@@ -87,6 +92,49 @@ def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
         **{name: summary[name] for name in costs},
         "confed": confed.__version__,
     }
+
+
+def details(run: confed.Run) -> dict[str, Any]:
+    """Ranks of all users in every view; each view at the round its own validation metric chooses; group sizes."""
+    views = run.summary["views"]
+    found: dict[str, Any] = {
+        "ranks": {view: packed(run.ranks(view)) for view in views},
+        "own_round": {view: own_round(run, view) for view in views},
+    }
+    history = run.history
+    if "members" in history[0].get("server", {}):
+        seen = participation(history, run.summary["users"])
+        found["rounds_in_group"] = seen.rounds_in.tolist()
+        found["group_sizes"] = seen.members.tolist()
+    return found
+
+
+def own_round(run: confed.Run, view: str) -> dict[str, float]:
+    """The test metrics of the round that the view's own validation metric chooses."""
+    protocol = run.settings.protocol
+    latest = protocol.select_ties == "latest"
+
+    def key(line: Mapping[str, Any]) -> tuple[float, int]:
+        value = line["views"][view][protocol.select_on][protocol.select_metric]
+        return value, line["round"] if latest else -line["round"]
+
+    chosen = max((line for line in run.history if line["views"]), key=key)
+    return {"round": chosen["round"], **_metrics(chosen["views"][view]["test"])}
+
+
+def packed(ranks: Ranks) -> dict[str, str]:
+    """Two bytes a user, as text."""
+    return {
+        name: base64.b64encode(np.clip(values, 0, 255).astype(np.uint8).tobytes()).decode()
+        for name, values in (("above", ranks.above), ("equal", ranks.equal))
+    }
+
+
+def unpacked(ranks: Mapping[str, str]) -> Ranks:
+    above, equal = (
+        np.frombuffer(base64.b64decode(ranks[name]), dtype=np.uint8).astype(np.int64) for name in ("above", "equal")
+    )
+    return Ranks(above, equal)
 
 
 def _metrics(values: Mapping[str, Any]) -> dict[str, float]:

@@ -10,13 +10,13 @@ One small JSON file per cell in results/. Three seeds; the standard deviation is
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from confed.methods.published import published
 from papers.cells import Cell, load_results, pooled, run_cells
+from papers.marks import rendered
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -114,16 +114,9 @@ TABLES = {
 
 
 def write_tables(results: Sequence[dict[str, Any]]) -> None:
-    """Put each table between its marks, `<!-- table: NAME -->` and `<!-- end -->`."""
+    """Put each table between its marks."""
     for path in (ROOT / "README.md", ROOT / "docs" / "protocols.md"):
-        path.write_text(rendered(path.read_text("utf-8"), results), encoding="utf-8")
-
-
-def rendered(text: str, results: Sequence[dict[str, Any]]) -> str:
-    for name, table in TABLES.items():
-        marked = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text = marked.sub(lambda m, t=table: f"{m[1]}\n{t(results)}\n\n{m[2]}", text)
-    return text
+        path.write_text(rendered(path.read_text("utf-8"), TABLES, results), encoding="utf-8")
 
 
 def _select(results: Sequence[dict[str, Any]], method: str, protocol: str, variant: str = "") -> list[dict[str, Any]]:

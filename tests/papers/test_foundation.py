@@ -5,13 +5,14 @@ import math
 import pytest
 from papers.cells import load_results
 from papers.foundation import recipe
+from papers.marks import rendered
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/protocols.md"])
 def test_pages_show_the_committed_results(page):
     text = (recipe.ROOT / page).read_text("utf-8")
     assert "<!-- table: foundation/" in text
-    assert text == recipe.rendered(text, load_results(recipe.RESULTS))
+    assert text == rendered(text, recipe.TABLES, load_results(recipe.RESULTS))
 
 
 def test_every_result_belongs_to_a_cell_of_the_recipe():

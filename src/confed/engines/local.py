@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.clients.cohort import Cohort, stored_scores
+from confed.clients.cohort import Cohort, item_table, stored_scores
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.data.split import TrainingData
@@ -184,6 +184,30 @@ class LocalEngine(Trainer):
             place = {int(client): position for position, client in enumerate(clients)}
             scores[[place[int(client)] for client in cohort.clients]] = cohort.scores()
         return scores
+
+    def client_tables(self, state: Mapping[str, Tensor], number: int) -> Tensor | None:
+        """(clients, items, d): the shared item tables, side by side, of every client in the round that was served.
+
+        As trained where the round is rebuilt, which is what clients send; else as they lie ready after it. None where
+        no table is shared. Changes the trainer's state.
+        """
+        names = [spec.name for spec in self.pieces.backbone.named(role="item", scope="shared")]
+        if not names:
+            return None
+        self.load(state)
+        download = self.pieces.strategy.download()
+        everybody = torch.arange(self.data.users)
+        ready = torch.cat([item_table(name, self.store, download, everybody) for name in names], dim=2)
+        found = ready.expand(self.data.users, -1, -1)
+        if not self._rebuilds:
+            return found
+        found = found.clone()
+        for chunk in self._chunks(self.pieces.selection.participants(self.data.users, self.seed, number)):
+            cohort, _ = self._train(chunk, download, number)
+            sent = cohort.upload(names).tensors
+            dense = [t if isinstance(t, Tensor) else t.dense() for t in sent.values()]
+            found[cohort.clients] = torch.cat(dense, dim=2)
+        return found
 
 
 def _views(pieces: Pieces) -> tuple[View, ...]:

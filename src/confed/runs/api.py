@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from confed.data import load_dataset
+from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, unknown_name
+from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import Protocol
 from confed.methods.registry import method_named
 from confed.runs.folder import Checkpoint, RunFolder
@@ -54,6 +57,25 @@ class Run:
     def history(self) -> list[dict[str, Any]]:
         """One record per round, as in metrics.jsonl."""
         return self.folder.metrics()
+
+    def ranks(self, view: str | None = None) -> Ranks:
+        """Where every user's test item stood among the sampled candidates in the chosen round."""
+        checkpoint = self._checkpoint or self.folder.load_checkpoint()
+        name = view or self.summary["view"]
+        if checkpoint is None or f"{name}.above" not in checkpoint.ranks:
+            raise ConfedError(f"{self.folder.path}: no ranks of the view {name!r} were kept")
+        return Ranks(checkpoint.ranks[f"{name}.above"].numpy(), checkpoint.ranks[f"{name}.equal"].numpy())
+
+    def best_state(self) -> dict[str, Tensor]:
+        """Server and client state of the chosen round, by name."""
+        return self._prepared()[1].best
+
+    def client_tables(self) -> Tensor | None:
+        """(clients, items, d): every client's item table as trained in the chosen round; None where none is shared."""
+        experiment, checkpoint = self._prepared()
+        if not isinstance(experiment.trainer, LocalEngine):
+            return None
+        return experiment.trainer.client_tables(checkpoint.best, checkpoint.progress.best_round)
 
     def recommend(self, user: str | int, k: int = 10, *, filter_seen: bool = True) -> list[Recommendation]:
         """The `k` best items of one user, best first; items the user already has are left out."""

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
 from torch import Tensor
 
 from confed.data import Interactions
 from confed.errors import ConfedError
 from confed.files import written_beside
 from confed.runs.settings import Settings
+from confed.runs.tensors import load_tensors, save_tensors
 
-_STATE, _BEST = "state/", "best/"
+_STATE, _BEST, _RANKS = "state/", "best/", "ranks/"
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Checkpoint:
     state: dict[str, Tensor]
     best: dict[str, Tensor]
     """What serving needs of the best round so far."""
+    ranks: dict[str, Tensor] = field(default_factory=dict)
+    """By view and count, for every user: where the test item stood in the best round (`Ranks`, sampled)."""
 
 
 class RunFolder:
@@ -105,24 +107,22 @@ class RunFolder:
         return Interactions.of(self.data_path) if self.data_path.exists() else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        tensors = {_STATE + name: t.contiguous() for name, t in checkpoint.state.items()}
-        # A tensor may serve both as the state and as the best: safetensors refuses to write shared memory.
-        tensors |= {_BEST + name: t.clone() for name, t in checkpoint.best.items()}
+        parts = {_STATE: checkpoint.state, _BEST: checkpoint.best, _RANKS: checkpoint.ranks}
+        tensors = {prefix + name: t for prefix, part in parts.items() for name, t in part.items()}
         self._checkpoint_path.parent.mkdir(exist_ok=True)
         with written_beside(self._checkpoint_path) as beside:
-            save_file(tensors, beside, metadata={"progress": json.dumps(asdict(checkpoint.progress))})
+            save_tensors(beside, tensors, {"progress": json.dumps(asdict(checkpoint.progress))})
 
     def load_checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, or None if the run was broken before its first."""
         if not self._checkpoint_path.exists():
             return None
         try:
-            with safe_open(self._checkpoint_path, framework="pt") as file:
-                progress = Progress(**json.loads(file.metadata()["progress"]))
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            tensors, metadata = load_tensors(self._checkpoint_path)
+            progress = Progress(**json.loads(metadata["progress"]))
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
-        return Checkpoint(progress, _part(tensors, _STATE), _part(tensors, _BEST))
+        return Checkpoint(progress, *(_part(tensors, prefix) for prefix in (_STATE, _BEST, _RANKS)))
 
     def sweep(self) -> None:
         """Remove drafts that a kill left behind."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from confed.central.base import CentralMethod
@@ -27,6 +28,9 @@ from confed.runs.memory import peak_rss_mb
 from confed.runs.settings import Settings
 
 Line = dict[str, Any]
+
+_SAVE_SHARE = 20
+"""At least so many times the time of the last save passes before the next."""
 Listener = Callable[[Line, Settings], None]
 
 
@@ -113,23 +117,27 @@ class _Loop:
         self.evaluator = experiment.evaluator
         self.progress = START
         self.best: dict[str, Tensor] = {}
+        self.ranks: dict[str, Tensor] = {}
         self.lines: list[Line] = []
 
     def resume(self) -> None:
         self.folder.sweep()
         checkpoint = self.folder.load_checkpoint()
         if checkpoint:
-            self.progress, self.best = checkpoint.progress, checkpoint.best
+            self.progress, self.best, self.ranks = checkpoint.progress, checkpoint.best, checkpoint.ranks
             self.trainer.load(checkpoint.state)
         self.lines = self.folder.truncate_metrics(self.progress.round)
 
     def run(self) -> None:
-        saved = time.monotonic()
+        saved, took = time.monotonic(), 0.0
         while not self._finished():
             self._round(self.progress.round + 1)
-            if time.monotonic() - saved >= self.settings.checkpoint_seconds:
+            began = time.monotonic()
+            # Large states take long to write: never more than a small part of the time.
+            if began - saved >= max(self.settings.checkpoint_seconds, _SAVE_SHARE * took):
                 self._save()
                 saved = time.monotonic()
+                took = saved - began
         self._save()
 
     def _finished(self) -> bool:
@@ -146,13 +154,13 @@ class _Loop:
         self.progress = replace(self.progress, round=number)
         line = _line(number, report, results, time.monotonic() - began)
         if evaluated:
-            self._choose(number, line)
+            self._choose(number, line, results)
         self.lines.append(line)
         self.folder.append_metrics(line)
         if self.listener:
             self.listener(line, self.settings)
 
-    def _choose(self, number: int, line: Line) -> None:
+    def _choose(self, number: int, line: Line, results: Mapping[View, Result]) -> None:
         """Keep the round if the selecting metric says so."""
         protocol = self.settings.protocol
         value = line["views"][self.trainer.view][protocol.select_on][protocol.select_metric]
@@ -161,11 +169,18 @@ class _Loop:
         if gain or (value == best and protocol.select_ties == "latest"):
             self.progress = replace(self.progress, best_round=number, best_value=value)
             self.best = self.trainer.serving_state()
+            self.ranks = {name: t for view, result in results.items() for name, t in _rank_tensors(view, result)}
         stalled = 0 if gain else self.progress.evaluations_without_gain + 1
         self.progress = replace(self.progress, evaluations_without_gain=stalled)
 
     def _save(self) -> None:
-        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best))
+        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks))
+
+
+def _rank_tensors(view: View, result: Result) -> Iterator[tuple[str, Tensor]]:
+    ranks = result.sampled["test"]
+    yield f"{view}.above", torch.from_numpy(ranks.above)
+    yield f"{view}.equal", torch.from_numpy(ranks.equal)
 
 
 def _line(number: int, report: RoundReport, results: Mapping[View, Result], seconds: float) -> Line:

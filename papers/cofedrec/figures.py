@@ -1,0 +1,71 @@
+"""The paper's pictures from runs of our own: data as JSON beside this file, pages in a folder of your choice.
+
+    python -m papers.cofedrec.figures --out pictures     # ml-100k, seed 0, 100 rounds; resumes
+
+pictures/cofedrec.html is the report of a CoFedRec run (figures 2, 3 and 6, traffic), pictures/pfedrec.html that of a
+PFedRec run, whose clients K-Means fails to group (section 2.2, figure 5). data/ holds the numbers that are quoted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import confed
+from confed.analysis.participation import participation
+from confed.analysis.users import user_clusters
+from confed.cli.progress import live_progress
+from confed.files import written_beside
+from confed.report import write_report
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+ROUNDS = 100
+
+
+def kept_run(method: str, dataset: str, rounds: int, folder: Path) -> confed.Run:
+    """The run in `folder`, finished if it was broken off, started if it is not there."""
+    with live_progress() as listener:
+        if (folder / "config.toml").exists():
+            return confed.resume(folder, listener=listener)
+        return confed.run(method, dataset, protocol="paper", rounds=rounds, folder=folder, listener=listener)
+
+
+def clusters_of_users(run: confed.Run) -> dict[str, Any]:
+    tables = run.client_tables()
+    assert tables is not None
+    found = user_clusters(tables.flatten(1).numpy())
+    return {"round": run.summary["best_round"], "sizes": {k: found.sizes(k) for k in found.labels}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m papers.cofedrec.figures", description=__doc__.splitlines()[0])
+    parser.add_argument("--dataset", default="ml-100k")
+    parser.add_argument("--out", type=Path, default=Path("pictures"), help="runs and pages")
+    chosen = parser.parse_args()
+    runs = {
+        name: kept_run(method, chosen.dataset, rounds, chosen.out / name)
+        for name, method, rounds in (
+            ("pfedrec-1", "pfedrec", 1),
+            ("pfedrec", "pfedrec", ROUNDS),
+            ("cofedrec", "cofedrec", ROUNDS),
+        )
+    }
+    seen = participation(runs["cofedrec"].history, runs["cofedrec"].summary["users"])
+    found = {
+        "dataset": chosen.dataset,
+        "protocol": "paper",
+        "seed": 0,
+        "user_clusters": {name: clusters_of_users(run) for name, run in runs.items()},
+        "participation": {"above_70_percent": seen.share_above(), "mean_share": seen.mean_share},
+    }
+    with written_beside(DATA / f"{chosen.dataset}.json") as beside:
+        beside.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for name in ("pfedrec", "cofedrec"):
+        print(write_report(runs[name], chosen.out / f"{name}.html"))
+
+
+if __name__ == "__main__":
+    main()

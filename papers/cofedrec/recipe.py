@@ -1,0 +1,132 @@
+"""CoFedRec's evidence: table 2 with a paired test, the two schedules, other datasets, plug-ins, noise and sweeps.
+
+    python -m papers.cofedrec.recipe                  # run what is missing, in order (CONFED_DATA or a download)
+    python -m papers.cofedrec.recipe --only table-2   # one part; parts can run side by side
+    python -m papers.cofedrec.recipe --write          # write the tables into docs/cofedrec.md
+    python -m papers.cofedrec.recipe --list           # the cells, and which are done
+
+One small JSON file per cell in results/. published.toml holds the paper's figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from papers.cells import Cell, run_cells
+from papers.cofedrec.tables import write_tables
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+SEEDS = (0, 1, 2)
+PROTOCOLS = ("paper", "strict")
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "origin": {"variant": "origin"},
+    "origin, 1 epoch": {"variant": "origin", "local_epochs": 1},
+    "user-p": {"variant": "user-p"},
+    "item-s": {"variant": "item-s"},
+    "item-sc": {"variant": "item-sc"},
+    "full": {},
+}
+BACKBONES = ("fedmf", "fedncf")
+NOISE = (0.1, 0.2, 0.3, 0.4)
+WEIGHTS = (0.001, 0.01, 0.05, 0.1, 0.3)
+CLUSTERS = (10, 20, 45, 60, 100, 150)
+
+
+def _cell(
+    variant: str,
+    options: Mapping[str, Any],
+    *,
+    dataset: str = "ml-100k",
+    protocol: str = "paper",
+    seed: int = 0,
+    rounds: int = 100,
+) -> Cell:
+    return Cell("cofedrec", dataset, protocol, seed, rounds, variant, options, detailed=True)
+
+
+def table_2() -> list[Cell]:
+    return [
+        _cell(variant, options, protocol=protocol, seed=seed)
+        for seed in SEEDS
+        for protocol in PROTOCOLS
+        for variant, options in VARIANTS.items()
+    ]
+
+
+def schedules() -> list[Cell]:
+    return [_cell("every-step", {"schedule": "every-step"}, seed=seed) for seed in SEEDS[:2]]
+
+
+def datasets() -> list[Cell]:
+    """Table 1's row, and table 9 beside it: every cell ranks all items as well. Two of them for about an hour."""
+    return [
+        *(_cell("full", {}, dataset="filmtrust", protocol=protocol) for protocol in PROTOCOLS),
+        *(Cell("popularity", "filmtrust", protocol, 0) for protocol in PROTOCOLS),
+        _cell("full, 40 rounds", {}, dataset="ml-1m", rounds=40),
+        _cell("full, 40 rounds", {}, dataset="lastfm-2k", rounds=40),
+    ]
+
+
+def plug_ins() -> list[Cell]:
+    """Table 3, beside a control with the same learning-rate rule and views, but no plug-in."""
+    return [
+        _cell(f"{backbone} {name}", {"backbone": backbone, **options})
+        for backbone in BACKBONES
+        for name, options in (("control", {"variant": "origin"}), ("full", {}))
+    ]
+
+
+def noise() -> list[Cell]:
+    """Table 4, for CoFedRec and its backbone. Ratio 0 is in table 2."""
+    return [
+        _cell(f"{name}, noise {ratio}", {**options, "virtual_ratio": ratio})
+        for ratio in NOISE
+        for name, options in (("full", {}), ("origin", {"variant": "origin"}))
+    ]
+
+
+def weights() -> list[Cell]:
+    """Table 8. The default, 0.005, is in table 2."""
+    return [_cell(f"contrast {weight}", {"contrast": weight}) for weight in WEIGHTS]
+
+
+def clusters() -> list[Cell]:
+    """Figure 4. The default, 30, is in table 2."""
+    return [_cell(f"clusters {number}", {"clusters": number}) for number in CLUSTERS]
+
+
+PARTS = {
+    "table-2": table_2,
+    "schedules": schedules,
+    "datasets": datasets,
+    "plug-ins": plug_ins,
+    "noise": noise,
+    "weights": weights,
+    "clusters": clusters,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m papers.cofedrec.recipe", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="some parts")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="some seeds, so that two can run at once")
+    parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/cofedrec.md")
+    chosen = parser.parse_args()
+    cells = [cell for part in chosen.only for cell in PARTS[part]() if cell.seed in chosen.seeds]
+    if chosen.list:
+        for cell in cells:
+            print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
+    elif chosen.write:
+        write_tables()
+    else:
+        run_cells(cells, RESULTS)
+
+
+if __name__ == "__main__":
+    main()

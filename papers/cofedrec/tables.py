@@ -1,0 +1,209 @@
+"""The tables of docs/cofedrec.md, from the result files and the published figures."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confed.evaluation.protocol import PROTOCOLS
+from confed.evaluation.significance import paired
+from confed.methods.published import published
+from papers.cells import load_results, unpacked
+from papers.marks import rendered
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent.parent / "docs" / "cofedrec.md"
+PUBLISHED: Mapping[str, Mapping[str, Sequence[float]]] = tomllib.loads((HERE / "published.toml").read_text("utf-8"))
+
+Result = Mapping[str, Any]
+VARIANTS = ("origin, 1 epoch", "origin", "user-p", "item-s", "item-sc", "full")
+_DRAWS = 10_000
+
+
+def select(results: Iterable[Result], variant: str, protocol: str = "paper", dataset: str = "ml-100k") -> list[Result]:
+    wanted = ("cofedrec", variant, protocol, dataset)
+    return [r for r in results if (r["method"], r["variant"], r["protocol"], r["dataset"]) == wanted]
+
+
+def served(result: Result) -> str:
+    """The view after the server's step: `pushed`, or `global` where everybody gets the mean."""
+    return next(view for view in result["views"] if view != "local")
+
+
+def pair(results: Sequence[Result], values: Callable[[Result], Mapping[str, float]], prefix: str = "") -> str:
+    """Mean ± standard deviation over seeds of HR@10 / NDCG@10."""
+    if not results:
+        return "–"
+    found = np.array([[values(r)[f"{prefix}hr@10"], values(r)[f"{prefix}ndcg@10"]] for r in results])
+    mean = [f"{m:.2f}" for m in found.mean(axis=0)]
+    if len(found) > 1:
+        mean = [f"{m} ± {s:.2f}" for m, s in zip(mean, found.std(axis=0, ddof=1), strict=True)]
+    return " / ".join(mean)
+
+
+def own(view: Callable[[Result], str]) -> Callable[[Result], Mapping[str, float]]:
+    """A view's metrics at the round that its own validation metric chooses."""
+    return lambda result: result["own_round"][view(result)]
+
+
+def printed(table: str, row: str) -> str:
+    figures = PUBLISHED[table].get(row)
+    return " / ".join(f"{value:.2f}" for value in figures) if figures else "–"
+
+
+def ablations(results: Sequence[Result]) -> str:
+    """Table 2: both protocols, both views, each view at the round its own validation metric chooses."""
+    lines = [
+        "| variant | published | `paper`, local | `paper`, after the server's step | `strict`, local | "
+        "`strict`, after the server's step |",
+        "|---|---|---|---|---|---|",
+    ]
+    for variant in VARIANTS:
+        columns = [
+            pair(select(results, variant, protocol), own(view))
+            for protocol in ("paper", "strict")
+            for view in (lambda r: "local", served)
+        ]
+        lines.append(f"| {variant} | {printed('table 2', variant)} | {' | '.join(columns)} |")
+    return "\n".join(lines)
+
+
+def significance(results: Sequence[Result]) -> str:
+    """Paired over users, seeds averaged: each variant against its backbone, in the view each is judged by."""
+    lines = ["| difference | protocol | HR@10 | NDCG@10 |", "|---|---|---|---|"]
+    contrasts = [(variant, "origin") for variant in VARIANTS[2:]] + [("full", "user-p"), ("full", "item-sc")]
+    for one, other in contrasts:
+        for protocol in ("paper", "strict"):
+            found = [select(results, variant, protocol) for variant in (one, other)]
+            if all(found):
+                cells = [_difference(found[0], found[1], metric, protocol) for metric in ("hr", "ndcg")]
+                lines.append(f"| {one} − {other} | `{protocol}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _difference(one: Sequence[Result], other: Sequence[Result], metric: str, protocol: str) -> str:
+    seeds = {r["seed"] for r in one} & {r["seed"] for r in other}
+    ties = PROTOCOLS[protocol].rank_ties
+    values = [
+        [100 * unpacked(r["ranks"][r["view"]]).per_user(metric, 10, ties) for r in side if r["seed"] in seeds]
+        for side in (one, other)
+    ]
+    found = paired(values[0], values[1], draws=_DRAWS)
+    return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f}), p = {found.p:.4f}"
+
+
+def schedules(results: Sequence[Result]) -> str:
+    lines = ["| schedule | seeds | local | pushed | seconds per round, one core |", "|---|---|---|---|---|"]
+    for name, variant in (("once-per-round", "full"), ("every-step", "every-step")):
+        found = select(results, variant)
+        if found:
+            seconds = np.mean([r["seconds_per_round"] for r in found])
+            columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
+            lines.append(f"| {name} | {len(found)} | {' | '.join(columns)} | {seconds:.1f} |")
+    return "\n".join(lines)
+
+
+def group_rounds(results: Sequence[Result]) -> str:
+    """Figure 2, and which rounds validation chooses."""
+    lines = [
+        "| seed | mean share in the group | in more than 70 of 100 rounds | published | chosen round (pushed) | "
+        "group in that round | median group |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for result in select(results, "full"):
+        rounds_in, sizes = np.array(result["rounds_in_group"]), np.array(result["group_sizes"])
+        chosen = int(result["own_round"]["pushed"]["round"])
+        share = 100 * sizes.mean() / len(rounds_in)
+        often = 100 * (rounds_in > 0.7 * len(sizes)).mean()
+        lines.append(
+            f"| {result['seed']} | {share:.1f} % | {often:.1f} % | {printed('figure 2', 'ml-100k')} % | {chosen} | "
+            f"{sizes[chosen - 1]} of {len(rounds_in)} | {np.median(sizes):.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def datasets(results: Sequence[Result]) -> str:
+    """Table 1's row and table 9's."""
+    lines = [
+        "| dataset | rounds | pushed | published | local | pushed, full ranking | published | seconds per round | MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for result in sorted((r for r in results if r["method"] == "cofedrec"), key=lambda r: r["dataset"]):
+        is_main = result["variant"].startswith("full") and "noise" not in result["variant"] and result["seed"] == 0
+        if result["protocol"] != "paper" or not is_main:
+            continue
+        ours = [pair([result], own(served)), pair([result], own(lambda r: "local"))]
+        full = pair([result], own(served), "full_")
+        theirs = {p.ranking: f"{p.hr:.2f} / {p.ndcg:.2f}" for p in published("cofedrec", result["dataset"])}
+        lines.append(
+            f"| {result['dataset']} | {result['rounds']} | {ours[0]} | {theirs.get('sampled', '–')} | {ours[1]} | "
+            f"{full} | {theirs.get('full', '–')} | {result['seconds_per_round']:.1f} | {result['peak_rss_mb']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def sweep(table: str, rows: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
+    """A table of single-seed cells: its rows are the variants named, under the name shown."""
+
+    def made(results: Sequence[Result]) -> str:
+        lines = ["| | published | local | after the server's step |", "|---|---|---|---|"]
+        for variant, shown in rows.items():
+            found = [r for r in select(results, variant) if r["seed"] == 0]
+            if found:
+                columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
+                figures = printed(table, variant) if table in PUBLISHED else "–"
+                lines.append(f"| {shown} | {figures} | {' | '.join(columns)} |")
+        return "\n".join(lines)
+
+    return made
+
+
+TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
+    "cofedrec/ablations": ablations,
+    "cofedrec/significance": significance,
+    "cofedrec/schedules": schedules,
+    "cofedrec/groups": group_rounds,
+    "cofedrec/datasets": datasets,
+    "cofedrec/plug-ins": sweep(
+        "table 3",
+        {
+            f"{backbone} {name}": f"{backbone}, {name}"
+            for backbone in ("fedmf", "fedncf")
+            for name in ("control", "full")
+        },
+    ),
+    "cofedrec/noise": sweep(
+        "table 4",
+        {
+            **{"full": "CoFedRec, ratio 0"},
+            **{f"full, noise {r}": f"CoFedRec, ratio {r}" for r in (0.1, 0.2, 0.3, 0.4)},
+            **{"origin": "backbone, ratio 0"},
+            **{f"origin, noise {r}": f"backbone, ratio {r}" for r in (0.1, 0.2, 0.3, 0.4)},
+        },
+    ),
+    "cofedrec/weights": sweep(
+        "table 8",
+        {
+            "contrast 0.001": "λ = 0.001",
+            "full": "λ = 0.005",
+            **{f"contrast {w}": f"λ = {w}" for w in (0.01, 0.05, 0.1, 0.3)},
+        },
+    ),
+    "cofedrec/clusters": sweep(
+        "figure 4",
+        {
+            **{f"clusters {k}": f"K = {k}" for k in (10, 20)},
+            "full": "K = 30",
+            **{f"clusters {k}": f"K = {k}" for k in (45, 60, 100, 150)},
+        },
+    ),
+}
+
+
+def write_tables(path: Path = DOCS, folder: Path = HERE / "results") -> None:
+    """Put each table between its marks in the docs."""
+    path.write_text(rendered(path.read_text("utf-8"), TABLES, load_results(folder)), encoding="utf-8")

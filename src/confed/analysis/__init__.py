@@ -1,0 +1,1 @@
+"""What one looks at afterwards: each analysis returns its data and a figure of it."""

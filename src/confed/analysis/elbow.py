@@ -1,0 +1,44 @@
+"""The elbow that divides clients into a similar group and the rest (figure 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from confed.analysis.style import COLOURS, figure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ElbowCurve:
+    """Similarities to the core user, most similar first, and the position of the elbow."""
+
+    scores: Floats
+    elbow: int
+
+    @property
+    def chord(self) -> Floats:
+        """The straight line between the ends."""
+        return np.linspace(self.scores[0], self.scores[-1], len(self.scores))
+
+    def figure(self) -> go.Figure:
+        rank = np.arange(len(self.scores))
+        inside = rank <= self.elbow if self.elbow else np.zeros(len(rank), dtype=bool)
+        traces = [
+            go.Scatter(x=rank[inside], y=self.scores[inside], mode="markers", name="similar group"),
+            go.Scatter(x=rank[~inside], y=self.scores[~inside], mode="markers", name="the rest"),
+            go.Scatter(x=rank, y=self.chord, mode="lines", name="chord", line={"dash": "dot", "color": COLOURS[5]}),
+            go.Scatter(
+                x=[self.elbow],
+                y=[self.scores[self.elbow]],
+                mode="markers",
+                name="elbow",
+                marker={"size": 12, "symbol": "x", "color": "black"},
+            ),
+        ]
+        title = f"Similarity to the core user: elbow at rank {self.elbow} of {len(self.scores)}"
+        return figure(traces, title, "clients by similarity", "summed cosine")

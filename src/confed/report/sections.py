@@ -1,0 +1,112 @@
+"""What a report shows of a run, as far as the run has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from torch import Tensor
+
+from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.elbow import ElbowCurve
+from confed.analysis.items import item_map
+from confed.analysis.participation import participation
+from confed.analysis.users import user_clusters
+from confed.runs.api import Run
+
+_MOST_CLIENTS = 3000
+"""Clients whose tables are clustered; their inner products and the picture take seconds up to here."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A figure, and what there is to see on it."""
+
+    title: str
+    text: str
+    figures: tuple[go.Figure, ...]
+
+
+def sections(run: Run, progress: Callable[[str], None] = lambda title: None) -> Iterator[Section]:
+    """All sections the run has data for, in reading order; `progress` hears of each before it is made."""
+    for title, make in (
+        ("Learning curves", _learning),
+        ("Time and traffic", _costs),
+        ("Who was in the similar group", _participation),
+        ("The elbow", _elbow),
+        ("Items by category", _items),
+        ("K-Means on clients", _users),
+    ):
+        progress(title)
+        found = make(run)
+        if found:
+            text, figures = found
+            yield Section(title, text, figures)
+
+
+Found = tuple[str, tuple[go.Figure, ...]]
+
+
+def _learning(run: Run) -> Found:
+    figures = [learning_curves(run.history, metric).figure() for metric in ("hr@10", "ndcg@10")]
+    if any(line["loss"] is not None for line in run.history):
+        figures.append(loss_curve(run.history).figure())
+    chosen = f"The round that validation chose is {run.summary['best_round']}, by the {run.summary['view']} view."
+    return f"Against sampled candidates, in percent. {chosen}", tuple(figures)
+
+
+def _costs(run: Run) -> Found:
+    figures = [seconds_curve(run.history).figure()]
+    text = f"{run.summary['seconds']:.0f} seconds in all, peak memory {run.summary['peak_rss_mb']:.0f} MB."
+    if run.summary["upload_bytes"]:
+        figures.append(traffic(run.history).figure())
+        text += " Traffic counts whole tables as they travel, beside what the server's mean to everybody would weigh."
+    return text, tuple(figures)
+
+
+def _participation(run: Run) -> Found | None:
+    if "members" not in run.history[0].get("server", {}):
+        return None
+    seen = participation(run.history, run.summary["users"])
+    text = (
+        f"On average {100 * seen.mean_share:.1f} % of the clients were in a group that got its own mean; "
+        f"{100 * seen.share_above():.1f} % were in one in more than 70 % of the rounds."
+    )
+    return text, (seen.figure(),)
+
+
+def _elbow(run: Run) -> Found | None:
+    state = run.best_state()
+    if "server.scores" not in state or not len(state["server.scores"]):
+        return None
+    curve = ElbowCurve(state["server.scores"].numpy(), int(state["server.elbow"]))
+    return "The chosen round: every participant's similarity to the core user on one category.", (curve.figure(),)
+
+
+def _items(run: Run) -> Found | None:
+    state = run.best_state()
+    membership = state.get("server.membership")
+    if membership is None or int(membership.min()) < 0:
+        return None
+    table = np.concatenate([value.numpy() for value in _mean_tables(state)], axis=1)
+    shown = item_map(table, membership.numpy())
+    return "Rows of the clients' mean table in the chosen round, some categories drawn at random.", (shown.figure(),)
+
+
+def _mean_tables(state: dict[str, Tensor]) -> list[Tensor]:
+    """The mean item tables: kept as such where clients keep their own, else the server's."""
+    means = [value for name, value in state.items() if name.startswith("server.mean_")]
+    return means or [value for name, value in state.items() if name.startswith("server.") and name.endswith("items")]
+
+
+def _users(run: Run) -> Found | None:
+    if run.summary["users"] > _MOST_CLIENTS:
+        return None
+    tables = run.client_tables()
+    if tables is None:
+        return None
+    found = user_clusters(tables.flatten(1).numpy())
+    text = "Clients' whole item tables after local training in the chosen round: what a server sees of each of them."
+    return text, tuple(found.figure(k) for k in found.labels)

@@ -1,0 +1,96 @@
+"""Each analysis gives its data and a figure that shows them."""
+
+import numpy as np
+import pytest
+
+from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.elbow import ElbowCurve
+from confed.analysis.items import item_map
+from confed.analysis.maps import on_a_plane
+from confed.analysis.participation import participation
+from confed.analysis.users import user_clusters
+
+
+def line(number, members, loss=0.5):
+    bits = np.packbits(np.array(members, dtype=bool)).tobytes().hex()
+    scores = {"validation": {"hr@10": 10.0 * number}, "test": {"hr@10": 9.0 * number}}
+    return {
+        "round": number,
+        "loss": loss,
+        "seconds": 2.0,
+        "participants": 10,
+        "upload_bytes": 4000,
+        "download_bytes": 1000 * number,
+        "views": {"pushed": scores, "local": scores},
+        "server": {"members": bits},
+    }
+
+
+HISTORY = [line(1, [1] * 8 + [0] * 2), line(2, [1] * 5 + [0] * 5), line(3, [1] + [0] * 9)]
+
+
+def test_participation_counts_rounds_and_members():
+    seen = participation(HISTORY, clients=10)
+    assert seen.rounds_in.tolist() == [3, 2, 2, 2, 2, 1, 1, 1, 0, 0]
+    assert seen.members.tolist() == [8, 5, 1]
+    assert seen.share_above(0.7) == pytest.approx(0.1)  # more than 2.1 of 3 rounds
+    assert seen.share_above(0.6) == pytest.approx(0.5)
+    assert seen.mean_share == pytest.approx(14 / 30)
+    assert seen.figure().data[0].x.tolist() == seen.rounds_in.tolist()
+
+
+def test_curves_follow_the_history():
+    curves = learning_curves(HISTORY, "hr@10")
+    assert curves.rounds == [1, 2, 3]
+    assert curves.lines["test, pushed"] == [9.0, 18.0, 27.0]
+    assert len(curves.figure().data) == 4
+    assert loss_curve([*HISTORY, line(4, [0] * 10, loss=None)]).rounds == [1, 2, 3]
+    assert seconds_curve(HISTORY).lines["seconds"] == [2.0] * 3
+
+
+def test_traffic_is_per_client_and_compares_with_the_mean_to_everybody():
+    seen = traffic(HISTORY)
+    assert seen.up.tolist() == [400.0] * 3
+    assert seen.down.tolist() == [100.0, 200.0, 300.0]
+    assert seen.saved == pytest.approx(0.5)
+    assert [trace.name for trace in seen.figure().data][-1] == "down, the mean to everybody"
+
+
+def test_elbow_curve_draws_group_rest_and_chord():
+    curve = ElbowCurve(np.array([5.0, 5.0, 4.9, 1.0, 0.0]), 2)
+    assert curve.chord.tolist() == pytest.approx([5.0, 3.75, 2.5, 1.25, 0.0])
+    inside, rest = curve.figure().data[:2]
+    assert len(inside.x) == 3 and len(rest.x) == 2
+    assert len(ElbowCurve(np.ones(4), 0).figure().data[0].x) == 0
+
+
+def test_user_clusters_find_the_odd_one_out_with_distances_kept():
+    rng = np.random.default_rng(0)
+    tables = rng.normal(size=(40, 300))
+    tables[7] += 60.0
+    found = user_clusters(tables, (2, 3))
+    assert found.sizes(2) == [1, 39]
+    assert found.labels[2][7] != found.labels[2][0]
+    assert sum(found.sizes(3)) == 40
+    assert found.places.shape == (40, 2)
+    assert {len(trace.x) for trace in found.figure(2).data} == {1, 39}
+
+
+def test_item_map_shows_the_categories_drawn_and_leaves_singletons_out():
+    rng = np.random.default_rng(0)
+    membership = np.array([0] * 10 + [1] * 10 + [2] * 10 + [3])
+    shown = item_map(rng.normal(size=(31, 6)), membership, categories=2)
+    assert len(np.unique(shown.category)) == 2 and 3 not in shown.category
+    assert len(shown.items) == 20 and shown.places.shape == (20, 2)
+    assert len(shown.figure().data) == 2
+
+
+def test_the_plane_keeps_apart_what_is_apart_and_is_seeded():
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.normal(size=(20, 60)), rng.normal(size=(20, 60)) + 30.0])
+    plane = on_a_plane(points, seed=1)
+    assert np.array_equal(plane, on_a_plane(points, seed=1))
+    first, second = plane[:20], plane[20:]
+    spread = max(first.std(), second.std())
+    assert np.linalg.norm(first.mean(0) - second.mean(0)) > spread
+    assert on_a_plane(points[:3]).shape == (3, 2)

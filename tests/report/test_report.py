@@ -1,0 +1,105 @@
+"""The page of a run, as text; tests/report/test_browser.py looks at it in a browser."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+import confed
+from confed.report import write_report
+from confed.report.sections import sections
+from tests.tiny import interactions
+
+SETTINGS = {"rounds": 3, "options": {"dim": 4, "clusters": 4, "negatives": 15, "cutoffs": "5,10"}}
+
+
+@pytest.fixture(scope="module")
+def cofedrec_run(tmp_path_factory):
+    return confed.run("cofedrec", interactions(), out=tmp_path_factory.mktemp("runs"), **SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def page(cofedrec_run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return write_report(cofedrec_run, path).read_text("utf-8")
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.addresses, self.figures = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.addresses += [found[name] for name in ("src", "href", "data", "action") if name in found]
+        self.figures += (found.get("id") or "").startswith("figure-")
+
+
+def test_every_picture_of_cofedrec_is_there(cofedrec_run):
+    titles = [section.title for section in sections(cofedrec_run)]
+    assert titles == [
+        "Learning curves",
+        "Time and traffic",
+        "Who was in the similar group",
+        "The elbow",
+        "Items by category",
+        "K-Means on clients",
+    ]
+
+
+def test_the_page_asks_for_nothing_and_is_small(page):
+    tags = Tags()
+    tags.feed(page)
+    assert tags.addresses == ["data:,"]
+    assert tags.figures == 10
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 6_000_000
+
+
+def test_names_from_the_data_are_escaped(cofedrec_run):
+    from confed.report.page import render
+
+    cofedrec_run.summary = {**cofedrec_run.summary, "dataset": "<script>alert(1)</script>"}
+    try:
+        assert "<script>alert(1)</script>" not in render(cofedrec_run, [])
+    finally:
+        cofedrec_run.summary = cofedrec_run.folder.summary()
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("pfedrec", {"Learning curves", "Time and traffic", "K-Means on clients"}),
+        ("popularity", {"Learning curves", "Time and traffic"}),
+        ("local-only", {"Learning curves", "Time and traffic"}),
+    ],
+)
+def test_other_methods_show_what_they_have(method, expected, tmp_path):
+    options = {"negatives": 15, "cutoffs": "5,10"}
+    run = confed.run(method, interactions(), out=tmp_path, rounds=2, options=options)
+    assert {section.title for section in sections(run)} == expected
+
+
+def test_command(cofedrec_run, capsys, monkeypatch):
+    import sys
+
+    from confed.cli.main import main
+
+    monkeypatch.setattr(sys, "argv", ["confed", "report", str(cofedrec_run.folder.path), "--json"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["bytes"] == (cofedrec_run.folder.path / "report.html").stat().st_size
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path, capsys, monkeypatch):
+    import sys
+
+    from confed.cli.main import main
+
+    monkeypatch.setattr(sys, "argv", ["confed", "report", str(tmp_path)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert "not a run folder" in capsys.readouterr().err.replace("\n", " ")

@@ -5,10 +5,16 @@ import torch
 from benchmarks.plain import supervised_contrast
 
 from confed.clients.objectives import SupCon, Whole
-from confed.clients.objectives.supcon import Categories, code_form, paper_form
+from confed.clients.objectives.supcon import (
+    Categories,
+    _denominators,
+    _denominators_of_all,
+    code_form,
+    paper_form,
+)
 from confed.random import Stream
 
-ITEMS, WIDTH = 300, 5
+ITEMS, WIDTH = 600, 5
 
 
 def rows(items=ITEMS, scale=1.0):
@@ -55,6 +61,14 @@ def test_code_gradient_equals_autograd(temperature):
     value, gradient = code_form(table.detach(), Categories(membership()), temperature, torch.arange(ITEMS))
     torch.testing.assert_close(value, expected.detach(), rtol=1e-11, atol=0)
     torch.testing.assert_close(gradient, table.grad, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("items", [1, 255, 256, 257, 600])
+def test_half_of_the_matrix_gives_what_all_of_it_gives(items):
+    unit = torch.nn.functional.normalize(rows(items), dim=1)
+    anchors = torch.arange(items)[membership(items) < 7] if items > 1 else torch.arange(0)
+    for half, whole_ in zip(_denominators_of_all(unit, anchors, 0.1), _denominators(unit, anchors, 0.1), strict=True):
+        torch.testing.assert_close(half, whole_, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("function", [code_form, paper_form])

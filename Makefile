@@ -13,8 +13,9 @@ endif
 
 .PHONY: demo test lint format bench env clean
 
-demo: $(VENV)/.ready  ## train on MovieLens-100K and print the results
-	$(BIN)/confed compare pfedrec fedmf ease popularity --dataset ml-100k --rounds 60
+demo: $(VENV)/.ready  ## train on MovieLens-100K, print the results, draw CoFedRec's pictures
+	$(BIN)/confed compare cofedrec pfedrec fedmf ease popularity --dataset ml-100k --rounds 40 --out runs/demo
+	$(BIN)/confed report --latest runs/demo --method cofedrec --open
 
 test: $(VENV)/.ready  ## the whole suite
 	$(BIN)/python -m pytest

@@ -1,6 +1,5 @@
 """The page of a run, as text; tests/report/test_browser.py looks at it in a browser."""
 
-import json
 from html.parser import HTMLParser
 
 import pytest
@@ -78,28 +77,3 @@ def test_other_methods_show_what_they_have(method, expected, tmp_path):
     options = {"negatives": 15, "cutoffs": "5,10"}
     run = confed.run(method, interactions(), out=tmp_path, rounds=2, options=options)
     assert {section.title for section in sections(run)} == expected
-
-
-def test_command(cofedrec_run, capsys, monkeypatch):
-    import sys
-
-    from confed.cli.main import main
-
-    monkeypatch.setattr(sys, "argv", ["confed", "report", str(cofedrec_run.folder.path), "--json"])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["bytes"] == (cofedrec_run.folder.path / "report.html").stat().st_size
-
-
-def test_a_folder_that_is_no_run_is_named(tmp_path, capsys, monkeypatch):
-    import sys
-
-    from confed.cli.main import main
-
-    monkeypatch.setattr(sys, "argv", ["confed", "report", str(tmp_path)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 2
-    assert "not a run folder" in capsys.readouterr().err.replace("\n", " ")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -9,24 +12,49 @@ import typer
 
 from confed.cli.options import Json
 from confed.cli.output import console, emit, err_console
+from confed.errors import ConfedError
 from confed.runs import api
+from confed.runs.folder import RunFolder
 
 
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; by default RUN/report.html.")] = None,
+    latest: Annotated[bool, typer.Option("--latest", help="RUN holds run folders: take the newest one.")] = False,
+    method: Annotated[
+        str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser, where there is a screen.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write a self-contained HTML page about a finished run: curves, costs and the pictures its method has."""
     from confed.report import write_report  # noqa: PLC0415 - figures take a second to load
 
-    run = api.Run.open(run_dir)
-    path = write_report(run, out or run_dir / "report.html", _announce)
+    folder = newest(run_dir, method) if latest else run_dir
+    path = write_report(api.Run.open(folder), out or folder / "report.html", _announce)
+    if show and has_screen():
+        webbrowser.open(path.resolve().as_uri())
 
     def render() -> None:
-        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False)
+        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
 
-    emit({"run": str(run_dir), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
+    emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
+
+
+def newest(folder: Path, method: str | None) -> Path:
+    """The finished run below `folder` that ended last."""
+    ended = [
+        path for path in folder.glob("*/summary.json") if method in (None, RunFolder(path.parent).summary()["method"])
+    ]
+    if not ended:
+        of = f" of {method}" if method else ""
+        raise ConfedError(f"{folder}: holds no finished run{of}; `confed run --out {folder}` makes one")
+    return max(ended, key=lambda path: path.stat().st_mtime).parent
+
+
+def has_screen() -> bool:
+    """Whether opening a browser would show it to somebody."""
+    return sys.platform in ("darwin", "win32") or any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _announce(title: str) -> None:

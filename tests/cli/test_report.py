@@ -1,0 +1,59 @@
+import json
+import os
+import sys
+
+import pytest
+
+import confed
+from confed.cli import report
+from confed.cli.main import main
+from confed.errors import ConfedError
+from tests.tiny import interactions
+
+OPTIONS = {"negatives": 15, "cutoffs": "5,10"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    for age, method in ((3, "popularity"), (2, "pfedrec"), (1, "popularity")):
+        run = confed.run(method, interactions(), out=out, rounds=1, options=OPTIONS)
+        stamp = 1_800_000_000 - age
+        os.utime(run.folder.path / "summary.json", (stamp, stamp))
+    return out
+
+
+def call(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["confed", "report", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code
+
+
+def test_the_page_of_a_run_lies_in_its_folder(runs, monkeypatch, capsys):
+    folder = report.newest(runs, "pfedrec")
+    assert call(monkeypatch, folder, "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["bytes"] == (folder / "report.html").stat().st_size
+
+
+def test_the_newest_run_of_a_method(runs):
+    assert report.newest(runs, None).name.startswith("popularity")
+    assert report.newest(runs, "pfedrec").name.startswith("pfedrec")
+    with pytest.raises(ConfedError, match="holds no finished run of fedmf"):
+        report.newest(runs, "fedmf")
+
+
+@pytest.mark.parametrize(("screen", "opened"), [(True, 1), (False, 0)])
+def test_a_browser_is_opened_only_where_somebody_sees_it(runs, monkeypatch, tmp_path, screen, opened):
+    asked = []
+    monkeypatch.setattr(report.webbrowser, "open", asked.append)
+    monkeypatch.setattr(report, "has_screen", lambda: screen)
+    page = tmp_path / "page.html"
+    assert call(monkeypatch, runs, "--latest", "--open", "--out", page) == 0
+    assert asked == [page.as_uri()] * opened
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path, monkeypatch, capsys):
+    assert call(monkeypatch, tmp_path) == 2
+    assert "not a run folder" in capsys.readouterr().err.replace("\n", " ")

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from confed.clients.sampling import LocalRows
+from confed.clients.sampling import MOST_ROWS, LocalRows
 from confed.random import Stream
 
 State = dict[str, Tensor]
@@ -177,7 +177,7 @@ def client_rows(rows: LocalRows, position: int) -> tuple[Tensor, Tensor]:
 def epoch_orders(rows: LocalRows, position: int, epochs: int, stream: Stream) -> list[Tensor]:
     """The order of one client's rows in every epoch, as the engine draws it."""
     client, length = rows.clients[position : position + 1], rows.lengths[position : position + 1]
-    return [torch.from_numpy(stream.shuffled(client, length, base=epoch << 24)[0]) for epoch in range(epochs)]
+    return [torch.from_numpy(stream.shuffled(client, length, base=epoch * MOST_ROWS)[0]) for epoch in range(epochs)]
 
 
 def sample_rows(positives: list[int], pool: list[int], negatives: int, rng: random.Random) -> tuple[Tensor, Tensor]:

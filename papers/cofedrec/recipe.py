@@ -2,8 +2,9 @@
 
     python -m papers.cofedrec.recipe                  # run what is missing, in order (CONFED_DATA or a download)
     python -m papers.cofedrec.recipe --only table-2   # one part; parts can run side by side
-    python -m papers.cofedrec.recipe --write          # write the tables into docs/cofedrec.md
     python -m papers.cofedrec.recipe --list           # the cells, and which are done
+    python -m papers.cofedrec.tables                  # write the tables into docs/cofedrec.md
+    python -m papers.cofedrec.figures                 # the pictures
 
 One small JSON file per cell in results/. published.toml holds the paper's figures.
 """
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from papers.cells import Cell, run_cells
-from papers.cofedrec.tables import write_tables
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -24,8 +24,8 @@ SEEDS = (0, 1, 2)
 PROTOCOLS = ("paper", "strict")
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "origin": {"variant": "origin"},
     "origin, 1 epoch": {"variant": "origin", "local_epochs": 1},
+    "origin": {"variant": "origin"},
     "user-p": {"variant": "user-p"},
     "item-s": {"variant": "item-s"},
     "item-sc": {"variant": "item-sc"},
@@ -116,14 +116,11 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="some parts")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="some seeds, so that two can run at once")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/cofedrec.md")
     chosen = parser.parse_args()
     cells = [cell for part in chosen.only for cell in PARTS[part]() if cell.seed in chosen.seeds]
     if chosen.list:
         for cell in cells:
             print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
-    elif chosen.write:
-        write_tables()
     else:
         run_cells(cells, RESULTS)
 

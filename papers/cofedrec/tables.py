@@ -1,9 +1,9 @@
-"""The tables of docs/cofedrec.md, from the result files and the published figures."""
+"""The tables of docs/cofedrec.md, from the result files and the published figures: python -m papers.cofedrec.tables."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from confed.evaluation.protocol import PROTOCOLS
 from confed.evaluation.significance import paired
 from confed.methods.published import published
 from papers.cells import load_results, unpacked
+from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, RESULTS, VARIANTS, WEIGHTS
 from papers.marks import rendered
 
 HERE = Path(__file__).parent
@@ -20,7 +21,6 @@ DOCS = HERE.parent.parent / "docs" / "cofedrec.md"
 PUBLISHED: Mapping[str, Mapping[str, Sequence[float]]] = tomllib.loads((HERE / "published.toml").read_text("utf-8"))
 
 Result = Mapping[str, Any]
-VARIANTS = ("origin, 1 epoch", "origin", "user-p", "item-s", "item-sc", "full")
 _DRAWS = 10_000
 
 
@@ -75,7 +75,8 @@ def ablations(results: Sequence[Result]) -> str:
 def significance(results: Sequence[Result]) -> str:
     """Paired over users, seeds averaged: each variant against its backbone, in the view each is judged by."""
     lines = ["| difference | protocol | HR@10 | NDCG@10 |", "|---|---|---|---|"]
-    contrasts = [(variant, "origin") for variant in VARIANTS[2:]] + [("full", "user-p"), ("full", "item-sc")]
+    grown = [variant for variant in VARIANTS if not variant.startswith("origin")]
+    contrasts = [(variant, "origin") for variant in grown] + [("full", "user-p"), ("full", "item-sc")]
     for one, other in contrasts:
         for protocol in ("paper", "strict"):
             found = [select(results, variant, protocol) for variant in (one, other)]
@@ -97,9 +98,11 @@ def _difference(one: Sequence[Result], other: Sequence[Result], metric: str, pro
 
 
 def schedules(results: Sequence[Result]) -> str:
-    lines = ["| schedule | seeds | local | pushed | seconds per round, one core |", "|---|---|---|---|---|"]
+    """On the seeds that both have."""
+    lines = ["| schedule | seeds | local | pushed | seconds per round |", "|---|---|---|---|---|"]
+    seeds = {r["seed"] for r in select(results, "every-step")}
     for name, variant in (("once-per-round", "full"), ("every-step", "every-step")):
-        found = select(results, variant)
+        found = [r for r in select(results, variant) if r["seed"] in seeds]
         if found:
             seconds = np.mean([r["seconds_per_round"] for r in found])
             columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
@@ -127,23 +130,27 @@ def group_rounds(results: Sequence[Result]) -> str:
 
 
 def datasets(results: Sequence[Result]) -> str:
-    """Table 1's row and table 9's."""
+    """Table 1's row and table 9's, beside popularity where it was run."""
     lines = [
-        "| dataset | rounds | pushed | published | local | pushed, full ranking | published | seconds per round | MB |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| dataset | protocol | method | rounds | after the server's step | published | local | full ranking | "
+        "published | seconds per round | MB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for result in sorted((r for r in results if r["method"] == "cofedrec"), key=lambda r: r["dataset"]):
-        is_main = result["variant"].startswith("full") and "noise" not in result["variant"] and result["seed"] == 0
-        if result["protocol"] != "paper" or not is_main:
-            continue
-        ours = [pair([result], own(served)), pair([result], own(lambda r: "local"))]
-        full = pair([result], own(served), "full_")
-        theirs = {p.ranking: f"{p.hr:.2f} / {p.ndcg:.2f}" for p in published("cofedrec", result["dataset"])}
-        lines.append(
-            f"| {result['dataset']} | {result['rounds']} | {ours[0]} | {theirs.get('sampled', '–')} | {ours[1]} | "
-            f"{full} | {theirs.get('full', '–')} | {result['seconds_per_round']:.1f} | {result['peak_rss_mb']:.0f} |"
-        )
-    return "\n".join(lines)
+    shown = [r for r in results if r["seed"] == 0 and r["variant"] in ("", "full", "full, 40 rounds")]
+    ordered = sorted(shown, key=lambda r: (r["dataset"], r["protocol"], r["method"]))
+    return "\n".join([*lines, *(f"| {' | '.join(_dataset_row(result))} |" for result in ordered)])
+
+
+def _dataset_row(result: Result) -> Iterator[str]:
+    own_round = "own_round" in result
+    theirs = {p.ranking: f"{p.hr:.2f} / {p.ndcg:.2f}" for p in published(result["method"], result["dataset"])}
+    known = theirs if result["protocol"] == "paper" else {}
+    chosen = own(served) if own_round else lambda r: r
+    yield from (result["dataset"], f"`{result['protocol']}`", result["method"], str(result["rounds"]))
+    yield from (pair([result], chosen), known.get("sampled", "–"))
+    yield pair([result], own(lambda r: "local")) if own_round else "–"
+    yield from (pair([result], chosen, "full_"), known.get("full", "–"))
+    yield from (f"{result['seconds_per_round']:.1f}", f"{result['peak_rss_mb']:.0f}")
 
 
 def sweep(table: str, rows: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
@@ -162,48 +169,37 @@ def sweep(table: str, rows: Mapping[str, str]) -> Callable[[Sequence[Result]], s
     return made
 
 
+def _swept(name: str, values: Sequence[float], default: float, symbol: str) -> dict[str, str]:
+    """Variant names by what they are shown as, in ascending order; the default is the whole method of table 2."""
+    return {
+        "full" if value == default else f"{name} {value}": f"{symbol} = {value}" for value in sorted((*values, default))
+    }
+
+
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "cofedrec/ablations": ablations,
     "cofedrec/significance": significance,
     "cofedrec/schedules": schedules,
     "cofedrec/groups": group_rounds,
     "cofedrec/datasets": datasets,
-    "cofedrec/plug-ins": sweep(
-        "table 3",
-        {
-            f"{backbone} {name}": f"{backbone}, {name}"
-            for backbone in ("fedmf", "fedncf")
-            for name in ("control", "full")
-        },
-    ),
+    "cofedrec/plug-ins": sweep("table 3", {f"{b} {n}": f"{b}, {n}" for b in BACKBONES for n in ("control", "full")}),
     "cofedrec/noise": sweep(
         "table 4",
         {
-            **{"full": "CoFedRec, ratio 0"},
-            **{f"full, noise {r}": f"CoFedRec, ratio {r}" for r in (0.1, 0.2, 0.3, 0.4)},
-            **{"origin": "backbone, ratio 0"},
-            **{f"origin, noise {r}": f"backbone, ratio {r}" for r in (0.1, 0.2, 0.3, 0.4)},
+            f"{variant}, noise {ratio}" if ratio else variant: f"{shown}, ratio {ratio}"
+            for variant, shown in (("full", "CoFedRec"), ("origin", "backbone"))
+            for ratio in (0, *NOISE)
         },
     ),
-    "cofedrec/weights": sweep(
-        "table 8",
-        {
-            "contrast 0.001": "λ = 0.001",
-            "full": "λ = 0.005",
-            **{f"contrast {w}": f"λ = {w}" for w in (0.01, 0.05, 0.1, 0.3)},
-        },
-    ),
-    "cofedrec/clusters": sweep(
-        "figure 4",
-        {
-            **{f"clusters {k}": f"K = {k}" for k in (10, 20)},
-            "full": "K = 30",
-            **{f"clusters {k}": f"K = {k}" for k in (45, 60, 100, 150)},
-        },
-    ),
+    "cofedrec/weights": sweep("table 8", _swept("contrast", WEIGHTS, 0.005, "λ")),
+    "cofedrec/clusters": sweep("figure 4", _swept("clusters", CLUSTERS, 30, "K")),
 }
 
 
-def write_tables(path: Path = DOCS, folder: Path = HERE / "results") -> None:
+def write_tables(path: Path = DOCS, folder: Path = RESULTS) -> None:
     """Put each table between its marks in the docs."""
     path.write_text(rendered(path.read_text("utf-8"), TABLES, load_results(folder)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()

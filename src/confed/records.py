@@ -1,7 +1,8 @@
-"""The only two things that cross the line between a client and the server.
+"""The only things that cross the line between a client and the server.
 
-A `Download` is a few tables and who gets which; an `Upload` is what a chunk of clients sends back. Both are named
-tensors that know their size in bytes; an item table counts whole, although it is stored as the rows that changed.
+A `Download` is a few tables and who gets which; an `Upload` is what a chunk of clients sends back; a `Push` replaces
+tables that some clients keep. All are named tensors that know their size in bytes; an item table counts whole, although
+it may be stored as the rows that changed, or not at all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ class Download:
     side: Mapping[str, Tensor] = field(default_factory=dict)
 
     alike: Tensor | None = None
-    """(clients,): those with the same number from 0 upwards begin the round with the same kept tables; −1 is nobody."""
+    """(clients,): those with the same number from 0 upwards begin the round with the same tables; −1 is nobody.
+
+    It does not travel: a simulation uses it to compute once what these clients would each compute.
+    """
 
     @property
     def bytes_per_client(self) -> int:

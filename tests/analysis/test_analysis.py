@@ -22,7 +22,7 @@ def line(number, members, loss=0.5):
         "upload_bytes": 4000,
         "download_bytes": 1000 * number,
         "views": {"pushed": scores, "local": scores},
-        "server": {"members": bits},
+        "server": {"members": bits, "group": sum(members)},
     }
 
 
@@ -54,6 +54,8 @@ def test_traffic_is_per_client_and_compares_with_the_mean_to_everybody():
     assert seen.down.tolist() == [100.0, 200.0, 300.0]
     assert seen.saved == pytest.approx(0.5)
     assert [trace.name for trace in seen.figure().data][-1] == "down, the mean to everybody"
+    averaged = traffic([{**each, "server": {}} for each in HISTORY])
+    assert averaged.saved is None and len(averaged.figure().data) == 2
 
 
 def test_elbow_curve_draws_group_rest_and_chord():
@@ -83,6 +85,11 @@ def test_item_map_shows_the_categories_drawn_and_leaves_singletons_out():
     assert len(np.unique(shown.category)) == 2 and 3 not in shown.category
     assert len(shown.items) == 20 and shown.places.shape == (20, 2)
     assert len(shown.figure().data) == 2
+    assert item_map(rng.normal(size=(31, 6)), np.arange(31)) is None
+
+
+def test_one_dimension_can_be_drawn_too():
+    assert on_a_plane(np.arange(12.0)[:, None]).shape == (12, 2)
 
 
 def test_the_plane_keeps_apart_what_is_apart_and_is_seeded():

@@ -54,6 +54,11 @@ def test_a_browser_is_opened_only_where_somebody_sees_it(runs, monkeypatch, tmp_
     assert asked == [page.as_uri()] * opened
 
 
+def test_a_method_without_a_choice_is_an_error(runs, monkeypatch, capsys):
+    assert call(monkeypatch, report.newest(runs, "pfedrec"), "--method", "pfedrec") == 2
+    assert "--latest" in capsys.readouterr().err
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path, monkeypatch, capsys):
     assert call(monkeypatch, tmp_path) == 2
     assert "not a run folder" in capsys.readouterr().err.replace("\n", " ")

@@ -1,8 +1,11 @@
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
 from benchmarks import plain
 
+from confed.errors import ConfedError
 from confed.methods.registry import method_named
 from tests.conformance import FederatedConformance, Oracle, Recorder, assert_equal_states, plain_clients
 from tests.tiny import ITEMS, USERS
@@ -111,16 +114,30 @@ class TestOncePerRound(CoFedRecConformance):
         plain_start = self.trained(1, options={**self.options, "contrast": 0.0})
         assert_equal_states(self.trained(1).state(), plain_start.state(), tolerance=1e-12)
 
-    def test_an_exploding_term_names_round_client_and_term(self):
-        from confed.errors import ConfedError
-
-        options = {**self.options, "contrast": 1e12}
-        with pytest.raises(ConfedError, match=r"round 2: the supcon term of client \d+ is \d"):
-            self.trained(3, options=options)
+    @pytest.mark.parametrize(
+        ("spoil", "what"),
+        [
+            (lambda rows: rows.fill_(torch.nan), r"the gradient of the supcon term of client 7 is nan"),
+            (lambda rows: rows.mul_(1e-30), r"the gradient of the supcon term of client 7 is \d"),
+        ],
+    )
+    def test_what_explodes_names_round_client_and_term(self, spoil, what):
+        engine = self.trained(1, trainer=self.engine())
+        spoil(engine.store.tensors["items"][7])
+        engine.pieces.strategy._state.group_of.fill_(-1)
+        with pytest.raises(ConfedError, match=f"round 2: {what}"):
+            engine.round(2, {})
 
 
 class TestEveryStep(CoFedRecConformance):
     options = {**CoFedRecConformance.options, "schedule": "every-step"}
+
+
+class TestSampledAnchors(CoFedRecConformance):
+    """More items than may all be anchors: chunks, resume and the rest must hold with a draw as well."""
+
+    options = {**CoFedRecConformance.options, "supcon_exact": 20, "supcon_anchors": 16, "schedule": "every-step"}
+    test_cohort_equals_the_oracle = None
 
 
 class TestUserP(CoFedRecConformance):
@@ -137,30 +154,97 @@ class TestVirtualRatings(CoFedRecConformance):
         )
 
 
-class Trained(FederatedConformance):
-    """Backbones and ablations whose clients are held against the oracle elsewhere, or whose term is by itself."""
+class WithoutGroups(FederatedConformance):
+    """The mean for everybody, after a round in which items got their categories."""
 
     method = "cofedrec"
     complete_from = 2
+
+
+class TestItemS(WithoutGroups):
+    """Its term is held against autograd in tests/clients/test_similarity.py."""
+
+    options = {**CoFedRecConformance.options, "variant": "item-s", "contrast": 0.5}
     test_cohort_equals_the_oracle = None
 
 
-class TestItemS(Trained):
-    options = {**CoFedRecConformance.options, "variant": "item-s", "contrast": 0.5}
-
-
-class TestItemSC(Trained):
+class TestItemSC(WithoutGroups):
     options = {**CoFedRecConformance.options, "variant": "item-sc", "schedule": "every-step"}
 
+    def test_cohort_equals_the_oracle(self):
+        engine = self.trained(rounds=1, trainer=self.engine(chunk=7))
+        before = {name: value.clone() for name, value in engine.state().items()}
+        engine.round(2, {})
+        config = method_named(self.method).config("tiny", self.options)
+        oracle = TestEveryStep().oracle_of(config, before["server.membership"])
+        tables = [client.params["items"] for client in plain_clients(oracle, engine, before, 2)]
+        expected = torch.stack(tables).mean(dim=0)
+        torch.testing.assert_close(engine.state()["server.items"], expected, rtol=1e-8, atol=1e-8)
 
-class TestOnFedMF(Trained):
+
+class PlugIn(FederatedConformance):
+    """Other backbones: one joint step, the term on the item tables side by side, in the published style."""
+
+    method = "cofedrec"
     served = "pushed"
-    options = {**CoFedRecConformance.options, "backbone": "fedmf"}
+    complete_from = 2
+    names: ClassVar[dict[str, str]]
+    tables: ClassVar[tuple[str, ...]]
+
+    def model(self, config):
+        raise NotImplementedError
+
+    def test_cohort_equals_the_oracle(self):
+        engine = self.trained(rounds=1, trainer=self.engine(chunk=7))
+        before = {name: value.clone() for name, value in engine.state().items()}
+        engine.round(2, {})
+        config = method_named(self.method).config("tiny", self.options)
+        clients = plain_clients(self.joint_oracle(config, before["server.membership"]), engine, before, 2)
+        after = engine.state()
+        for name in self.tables:
+            mean = torch.stack([client.params[name] for client in clients]).mean(dim=0)
+            torch.testing.assert_close(after[f"server.mean_{name}"], mean, rtol=1e-8, atol=1e-8)
+        for name in (n for n in self.names if f"client.{n}" in after and n not in self.tables):
+            own = torch.stack([client.params[name] for client in clients])
+            torch.testing.assert_close(after[f"client.{name}"], own, rtol=1e-8, atol=1e-8)
+
+    def joint_oracle(self, config, membership):
+        item_rate = config.learning_rate * ITEMS * config.item_rate_factor
+        modules = [self.names[name] for name in self.tables]
+        others = [module for module in self.names.values() if module not in modules]
+        rates = dict.fromkeys(modules, item_rate) | dict.fromkeys(others, config.learning_rate)
+
+        def penalty(model):
+            rows = torch.cat([model.get_parameter(module) for module in modules], dim=1)
+            return config.contrast * plain.supervised_contrast(rows, membership, config.temperature)
+
+        federation = plain.PlainFederation(
+            self.model(config), (plain.PlainStep(rates),), config.local_epochs, config.batch_size, penalty
+        )
+        return Oracle(federation, self.names, {})
 
 
-class TestOnFedNCF(Trained):
-    served = "pushed"
-    options = {**CoFedRecConformance.options, "backbone": "fedncf"}
+class TestOnFedMF(PlugIn):
+    options = {**CoFedRecConformance.options, "backbone": "fedmf", "schedule": "every-step"}
+    names = {"items": "embedding.weight", "user": "user"}
+    tables = ("items",)
+
+    def model(self, config):
+        return plain.PlainDot(ITEMS, config.dim)
+
+
+class TestOnFedNCF(PlugIn):
+    options = {**CoFedRecConformance.options, "backbone": "fedncf", "schedule": "every-step"}
+    names = {
+        **{f"weight_{i}": f"layers.{i}.weight" for i in range(3)},
+        **{f"bias_{i}": f"layers.{i}.bias" for i in range(3)},
+        **{"head": "output.weight", "head_bias": "output.bias", "gmf_user": "gmf_user", "mlp_user": "mlp_user"},
+        **{"gmf_items": "gmf_items.weight", "mlp_items": "mlp_items.weight"},
+    }
+    tables = ("gmf_items", "mlp_items")
+
+    def model(self, config):
+        return plain.PlainNeuMF(ITEMS, config.dim, (config.dim, config.dim // 2, config.dim // 4))
 
     def test_both_item_tables_are_grouped_and_networks_averaged(self):
         engine = self.trained(2, trainer=self.engine())
@@ -170,6 +254,25 @@ class TestOnFedNCF(Trained):
         for name in ("client.gmf_items", "client.mlp_items"):
             assert bool((state[name][inside] == state[name][inside[0]]).all())
         assert engine.pieces.strategy.uploads >= {"gmf_items", "mlp_items", "head", "weight_0", "samples"}
+
+
+def test_published_figures_stand_beside_the_published_configuration_only():
+    method = method_named("cofedrec")
+    assert method.published_as(method.config("ml-100k", {})) == "cofedrec"
+    assert method.published_as(method.config("ml-100k", {"variant": "origin"})) is None
+    assert method.published_as(method.config("ml-100k", {"backbone": "fedmf"})) is None
+
+
+@pytest.mark.parametrize("options", [{"virtual_ratio": float("inf")}, {"virtual_ratio": 11}, {"temperature": 0.001}])
+def test_settings_that_cannot_work_are_refused(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        method_named("cofedrec").config("ml-100k", options)
+
+
+def test_a_term_of_weight_zero_is_left_out():
+    method = method_named("cofedrec")
+    for variant in ("item-s", "item-sc", "full"):
+        assert not method.config("ml-100k", {"variant": variant, "contrast": 0.0}).dense(("items",))
 
 
 def test_origin_is_pfedrec_with_two_epochs():

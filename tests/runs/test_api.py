@@ -33,7 +33,7 @@ def test_recommendations_leave_out_what_the_user_has(tmp_path):
 def test_recommendations_are_in_the_order_of_the_evaluated_scores(tmp_path):
     """What is recommended is what was measured: rank the held-out test item by hand."""
     run = train(out=tmp_path)
-    cut = run._prepared()[0].cut
+    cut = run._prepared().cut
     client = cut.user_ids.index("5")
     full = [r.item for r in run.recommend("5", k=1000, filter_seen=False)]
     hidden = {cut.item_ids[i] for i in [*cut.training.positives[client], cut.validation[client]]}

@@ -49,7 +49,7 @@ def test_checkpoint_round_trip(folder):
 def test_drafts_of_a_kill_are_swept_away(folder):
     (folder.path / "checkpoint").mkdir()
     (folder.path / "checkpoint" / ".latest.safetensors.1234.part").write_bytes(b"torn")
-    folder.sweep()
+    folder.begin()
     assert not list((folder.path / "checkpoint").iterdir())
     assert folder.settings() == SETTINGS
 

@@ -54,26 +54,31 @@ def seconds_curve(history: History) -> Curves:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes per client and round, up and down; and down if the server's mean had gone to everybody (appendix B)."""
+    """Bytes per client and round, up and down; where tables are pushed to some, also down if the mean went to all."""
 
     rounds: list[int]
     up: Floats
     down: Floats
-    down_to_all: Floats
+    down_to_all: Floats | None
 
     @property
-    def saved(self) -> float:
-        """The share of the downloads that was not sent."""
-        return float(1.0 - self.down.sum() / self.down_to_all.sum())
+    def saved(self) -> float | None:
+        """The share of the downloads that was not sent (appendix B)."""
+        return None if self.down_to_all is None else float(1.0 - self.down.sum() / self.down_to_all.sum())
 
     def figure(self) -> go.Figure:
-        lines = {"up": self.up, "down": self.down, "down, the mean to everybody": self.down_to_all}
-        traces = [go.Scatter(x=self.rounds, y=values / 1000, mode="lines", name=name) for name, values in lines.items()]
-        return figure(traces, f"Traffic per client ({100 * self.saved:.0f} % of the downloads saved)", "round", "kB")
+        lines = {"up": self.up, "down": self.down}
+        title = "Traffic per client"
+        if self.down_to_all is not None and self.saved is not None:
+            lines["down, the mean to everybody"] = self.down_to_all
+            title += f" ({100 * self.saved:.0f} % of the downloads saved)"
+        traces = [go.Scatter(x=self.rounds, y=kept / 1000, mode="lines", name=name) for name, kept in lines.items()]
+        return figure(traces, title, "round", "kB")
 
 
 def traffic(history: History) -> Traffic:
     """What a client uploads is what the mean sent to everybody would weigh on the way back."""
     clients = np.array([line["participants"] for line in history], dtype=np.float64)
     up, down = (np.array([line[name] for line in history]) / clients for name in ("upload_bytes", "download_bytes"))
-    return Traffic([line["round"] for line in history], up, down, up.copy())
+    pushes = "group" in history[0].get("server", {})
+    return Traffic([line["round"] for line in history], up, down, up.copy() if pushes else None)

@@ -33,10 +33,19 @@ class ItemMap:
         return figure(traces, "Items of the global mean, by category (t-SNE)", "", "")
 
 
-def item_map(table: Floats, membership: Ints, categories: int = 8, seed: int = 0) -> ItemMap:
-    """Rows of `table` that belong to `categories` categories drawn at random among those with two items or more."""
+_FEWEST = 4
+"""Points below which a map shows nothing."""
+
+
+def item_map(table: Floats, membership: Ints, categories: int = 8, seed: int = 0) -> ItemMap | None:
+    """Rows of `table` that belong to `categories` categories drawn at random among those with two items or more.
+
+    None where these have too few items for a map.
+    """
     names, sizes = np.unique(membership, return_counts=True)
     worth = names[sizes > 1]
     chosen = np.random.default_rng(seed).permutation(worth)[:categories]
     items = np.flatnonzero(np.isin(membership, chosen))
+    if len(items) < _FEWEST:
+        return None
     return ItemMap(items, on_a_plane(table[items], seed), membership[items])

@@ -20,5 +20,6 @@ def on_a_plane(points: Floats, seed: int = 0) -> Floats:
     perplexity = min(_PERPLEXITY, max((len(points) - 1) / 3, 1.0))
     with threadpool_limits(1):
         reduced = PCA(components, random_state=seed).fit_transform(points)
-        plane: Floats = TSNE(2, perplexity=perplexity, init="pca", random_state=seed).fit_transform(reduced)
+        start = "pca" if components > 1 else "random"
+        plane: Floats = TSNE(2, perplexity=perplexity, init=start, random_state=seed).fit_transform(reduced)
     return plane

@@ -30,6 +30,8 @@ def report(
     """Write a self-contained HTML page about a finished run: curves, costs and the pictures its method has."""
     from confed.report import write_report  # noqa: PLC0415 - figures take a second to load
 
+    if method and not latest:
+        raise ConfedError("--method chooses among several runs: give --latest too, or leave it out")
     folder = newest(run_dir, method) if latest else run_dir
     path = write_report(api.Run.open(folder), out or folder / "report.html", _announce)
     if show and has_screen():

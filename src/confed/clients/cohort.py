@@ -17,7 +17,7 @@ from confed.clients.fused import fusable, train_fused
 from confed.clients.objectives import BCE, Batch, Whole
 from confed.clients.optim import OPTIMISERS, Optimiser, Rate, flatten_rows, shaped
 from confed.clients.procedures import Procedure, Step
-from confed.clients.sampling import LocalRows
+from confed.clients.sampling import MOST_ROWS, LocalRows
 from confed.clients.store import ClientStore
 from confed.random import Stream
 from confed.records import Download, HeldTables, Sent, TableRows, Upload, gather_rows
@@ -34,6 +34,8 @@ class Cohort:
         self.clients = torch.from_numpy(rows.clients)
         self.table_of = download.table_of[self.clients]
         self.tables = {spec.name: self._receive_table(spec.name) for spec in backbone.named(role="item")}
+        self.steepest: dict[str, Tensor] = {}
+        """By dense term, (clients,): the largest entry of any gradient of this round."""
         kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
         shared = [p.name for p in backbone.named(kept=False) if p.role != "item"]
         self.params = store.read(kept, self.clients) | {
@@ -42,7 +44,8 @@ class Cohort:
 
     def _receive_table(self, name: str) -> Tensor:
         if self.rows.whole:
-            return item_table(name, self.store, self.download, self.clients).expand(len(self.clients), -1, -1).clone()
+            whole = item_table(name, self.store, self.download, self.clients)
+            return whole if len(whole) == len(self.clients) > 1 else whole.expand(len(self.clients), -1, -1).clone()
         if name in self.download.tables:
             return gather_rows(self.download.tables[name], self.table_of, self.rows.touched)
         return self.store.read_rows(name, self.clients, self.rows.touched)
@@ -66,14 +69,16 @@ class Cohort:
             values, gradients = self._dense(step, len(self.clients), stream, 0)
             found |= values
             for name, gradient in gradients.items():
-                rates = self._rate(step, name) * steps
-                self.tables[name] -= rates.to(gradient.dtype)[:, None, None] * gradient
+                rates = steps.to(gradient.dtype) * self._rate(step, name)
+                self.tables[name] -= rates[:, None, None] * gradient
         return found
 
     def _dense(
         self, step: Step, clients: int, stream: Stream, taken: int
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Values by term, and the summed gradient by table, of the first `clients` clients, who took `taken` steps."""
+        """Values by term, and the summed gradient by table, of the first `clients` clients; step `taken` is their first
+        only where it is 0.
+        """
         tables = {name: table[:clients] for name, table in self.tables.items()}
         items = next(iter(tables.values())).shape[1]
         nobody = torch.full((clients,), -1)
@@ -91,16 +96,22 @@ class Cohort:
         for term in step.dense:
             values[term.name], gradients = term.gradients(whole)
             for name, gradient in gradients.items():
+                self._note_size(term.name, gradient)
                 total[name] = total[name] + gradient if name in total else gradient
         return values, total
 
+    def _note_size(self, term: str, gradient: Tensor) -> None:
+        known = self.steepest.setdefault(term, torch.zeros(len(self.clients), dtype=torch.float64))[: len(gradient)]
+        torch.maximum(known, gradient.abs().amax(dim=(1, 2)).double(), out=known)
+
     def _train_batched(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
         optimisers = [OPTIMISERS[step.optimiser]() for step in procedure.steps]
-        taken = 0
         for epoch in range(procedure.epochs):
             sums: dict[str, Tensor] = {}
             batches = torch.zeros(len(self.clients), dtype=torch.float64)
-            for index, labels, weights in self.rows.batches(procedure.batch_size, epoch, stream):
+            for number, (index, labels, weights) in enumerate(self.rows.batches(procedure.batch_size, epoch, stream)):
+                # Of the client's own: it must not depend on how many batches others in the chunk have.
+                taken = epoch * MOST_ROWS + number
                 rows: dict[str, Tensor] = {}
                 found: dict[str, Tensor] = {}
                 for step, optimiser in zip(procedure.steps, optimisers, strict=True):
@@ -110,7 +121,6 @@ class Cohort:
                         rates = shaped(self._rate(step, name), gradient)
                         self.tables[name][: len(index)] -= rates * gradient
                         rows.pop(name, None)
-                taken += 1
                 for name, value in found.items():
                     sums.setdefault(name, torch.zeros_like(batches))[: len(value)] += value
                 batches[: len(index)] += 1

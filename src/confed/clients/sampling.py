@@ -24,7 +24,8 @@ from confed.random import Stream
 
 Ints = NDArray[np.int64]
 
-_EPOCH_SLOTS = 1 << 24
+MOST_ROWS = 1 << 24
+"""A client has fewer rows than this: numbers of rows and batches of one epoch stay apart from the next one's."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class LocalRows:
 
     def order(self, epoch: int, stream: Stream) -> Ints:
         """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
-        return stream.shuffled(self.clients, self.lengths, base=epoch * _EPOCH_SLOTS)
+        return stream.shuffled(self.clients, self.lengths, base=epoch * MOST_ROWS)
 
     def batches(self, size: int, epoch: int, stream: Stream) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(table rows, labels, weights), each (k, ≤ size): the first k clients are those that still have rows."""

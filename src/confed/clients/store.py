@@ -13,6 +13,9 @@ from confed.clients.backbones import Backbone
 from confed.errors import ConfedError
 from confed.records import Push
 
+_COPIES = 2
+"""The state, and that of the best round so far."""
+
 
 class ClientStore:
     """Kept parameters, client axis first. A kept item table is one dense (clients, items, d) tensor."""
@@ -58,7 +61,7 @@ class ClientStore:
 
 def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
-    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
+    values = _COPIES * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
     needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > available:
         raise ConfedError(

@@ -33,7 +33,7 @@ _SCORE_VALUES = 1 << 20
 _WHOLE_VALUES = 1 << 22
 """Values of the whole item tables of a chunk, where the objective reaches every row."""
 _EXPLODED = 1e9
-"""A mean loss beyond this is an accident, not a loss."""
+"""Losses, gradients and tables beyond this are accidents."""
 
 
 class LocalEngine(Trainer):
@@ -112,15 +112,32 @@ class LocalEngine(Trainer):
         )
         cohort = Cohort(self.pieces.backbone, self.store, download, rows)
         values = cohort.train(procedure, Stream.of(self.seed, "shuffle", number))
-        for term, losses in values.items():
-            _require_sound(term, losses, cohort.clients, number)
+        self._require_sound(cohort, values, number)
         cohort.keep()
         return cohort, sum(float(losses.sum()) for losses in values.values())
+
+    def _require_sound(self, cohort: Cohort, values: Mapping[str, Tensor], number: int) -> None:
+        """Stop before anything that is not finite, or exploded, is kept or sent."""
+        # A cause before what follows from it.
+        sizes = {f"gradient of the {term} term": largest for term, largest in cohort.steepest.items()}
+        sizes |= {f"{term} term": losses.abs() for term, losses in values.items()}
+        if cohort.rows.whole or self._first_tables:
+            sizes |= {f"table {name!r}": table.abs().amax(dim=(1, 2)) for name, table in cohort.tables.items()}
+        for what, largest in sizes.items():
+            bad = torch.nonzero(~(largest < _EXPLODED))[:, 0]
+            if len(bad):
+                client, value = int(cohort.clients[bad[0]]), float(largest[bad[0]])
+                raise ConfedError(
+                    f"round {number}: the {what} of client {client} is {value:.3g} ({len(bad)} client(s) in this "
+                    f"chunk): lower the learning rate, or the term's weight"
+                )
 
     def _score(self, card: Scorecard, download: Download, clients: Ints) -> None:
         """Score `clients` with the server's shared parameters and their own private ones."""
         pairs = max(_SCORE_VALUES // self.pieces.backbone.hidden, 1)
         size = max(pairs // self.data.items, 1)
+        if self.pieces.backbone.named(role="item", kept=True):
+            size = max(min(size, _WHOLE_VALUES // self._table_values), 1)
 
         def score(start: int) -> None:
             some = torch.from_numpy(clients[start : start + size])
@@ -156,7 +173,7 @@ class LocalEngine(Trainer):
         strategy = self.pieces.strategy
         strategy.load({name: state[f"server.{name}"] for name in strategy.state()})
         for name in self.store.tensors:
-            self.store.tensors[name] = state[f"client.{name}"].clone()
+            self.store.tensors[name].copy_(state[f"client.{name}"])
 
     @property
     def _rebuilds(self) -> bool:
@@ -197,8 +214,8 @@ class LocalEngine(Trainer):
         self.load(state)
         download = self.pieces.strategy.download()
         everybody = torch.arange(self.data.users)
-        ready = torch.cat([item_table(name, self.store, download, everybody) for name in names], dim=2)
-        found = ready.expand(self.data.users, -1, -1)
+        ready = [item_table(name, self.store, download, everybody) for name in names]
+        found = (torch.cat(ready, dim=2) if len(ready) > 1 else ready[0]).expand(self.data.users, -1, -1)
         if not self._rebuilds:
             return found
         found = found.clone()
@@ -220,13 +237,3 @@ def _views(pieces: Pieces) -> tuple[View, ...]:
     if pieces.view == "local":
         return ("local", served) if shared else ("local",)
     return ("pushed", "local") if kept else (pieces.view,)
-
-
-def _require_sound(term: str, losses: Tensor, clients: Tensor, number: int) -> None:
-    bad = torch.nonzero(~(losses.abs() < _EXPLODED))[:, 0]
-    if len(bad):
-        value = float(losses[bad[0]])
-        raise ConfedError(
-            f"round {number}: the {term} term of client {int(clients[bad[0]])} is {value:.3g} "
-            f"({len(bad)} client(s) in this chunk): lower the learning rate, or the term's weight"
-        )

@@ -26,6 +26,7 @@ def paired(one: Sequence[Floats], other: Sequence[Floats], draws: int = 10_000, 
 
     The unit is the user: its difference is averaged over seeds. The interval is a bootstrap over users; p comes from
     flipping the signs of whole users, which is exact under the hypothesis that the two methods are interchangeable.
+    Both speak of these seeds: what a run owes to luck that all its users share shows in the spread between seeds only.
     """
     difference = np.mean(one, axis=0) - np.mean(other, axis=0)
     rng = np.random.default_rng(seed)

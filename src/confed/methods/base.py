@@ -90,6 +90,10 @@ class Method(ABC):
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
         return self.config_class.model_validate(merged)
 
+    def published_as(self, config: Any) -> str | None:
+        """The name under which papers print figures of this configuration; None where they do not."""
+        return self.name
+
 
 class FederatedMethod(Method):
     """A cross-device method."""

@@ -12,12 +12,14 @@ of the similar group with the group's table, all others with their own. Other vi
 
 Deviations: cross-entropy in logit space (D-1); the contrastive term in the code's form, not the printed one (D-15;
 `supcon=paper`), without the 1e-6 in its denominators; empty categories are never drawn; the elbow is taken on points
-(rank, score), as the printed formula on scalars has none. FedMF and FedNCF take plain SGD steps here, their items with
-the rate learning_rate · items · η, because group means of single tables replace their own aggregation rules.
+(rank, score), as the printed formula on scalars has none. Categories travel as 8 or 16 bits an item, not ⌈log2 K⌉.
+FedMF and FedNCF take plain SGD steps here, their items with the rate learning_rate · items · η, because group means of
+single tables replace their own aggregation rules; η and the learning rate are PFedRec's, not tuned for them.
 
 The contrastive term is dense and takes most of the time. `schedule=every-step` is the published procedure.
 `once-per-round` takes its gradient at the start of the round, times the number of steps the client is about to take:
-members of the similar group begin with the same table, so one gradient serves them all.
+members of the similar group begin with the same table, so one gradient serves them all. The schedule holds for `item-s`
+as well. Where anchors are drawn (many items), one draw a step serves all clients.
 """
 
 from __future__ import annotations
@@ -50,20 +52,22 @@ class CoFedRecConfig(FederatedConfig):
     variant: Literal["origin", "user-p", "item-s", "item-sc", "full"] = "full"
     """The whole method, or an ablation of it."""
     clusters: int = Field(default=30, ge=1)
-    """K: item categories that the server looks for."""
+    """K: item categories that the server looks for; at most one for each item."""
     categories_per_round: int = Field(default=1, ge=1)
     """Categories by which clients are divided in one round, each within the groups of the one before."""
     contrast: float = Field(default=0.005, ge=0)
     """λ: weight of the contrastive term, or of the similarity term in `item-s`."""
     temperature: float = Field(default=0.1, ge=0.025)
-    """τ of the contrastive term; below 0.025 single precision overflows."""
+    """τ of the contrastive term; much smaller ones overflow in single precision."""
     supcon: Literal["code", "paper"] = "code"
     """The contrastive term as the published code has it, or as the paper prints it."""
     schedule: Schedule = "once-per-round"
     """Take the contrastive gradient anew at every step, or once a round."""
     supcon_anchors: int = Field(default=1024, ge=1)
-    """Items drawn as anchors where there are more than 4,000."""
-    virtual_ratio: float = Field(default=0.0, ge=0)
+    """Items drawn as anchors where there are more than supcon_exact."""
+    supcon_exact: int = Field(default=4000, ge=1)
+    """Up to so many items all are anchors."""
+    virtual_ratio: float = Field(default=0.0, ge=0, le=10, allow_inf_nan=False)
     """Virtual ratings that a client adds for each of its own, with random labels."""
 
     @property
@@ -72,12 +76,19 @@ class CoFedRecConfig(FederatedConfig):
 
     def dense(self, tables: tuple[str, ...]) -> tuple[DenseTerm, ...]:
         """The term of the variant on whole item tables."""
+        if not self.contrast or self.variant in ("origin", "user-p"):
+            return ()
         if self.variant == "item-s":
             return (ItemSimilarity(tables, self.contrast),)
-        if self.variant in ("item-sc", "full") and self.contrast:
-            anchors = self.supcon_anchors
-            return (SupCon(tables, self.contrast, self.temperature, form=self.supcon, anchors=anchors),)
-        return ()
+        term = SupCon(
+            tables,
+            self.contrast,
+            self.temperature,
+            form=self.supcon,
+            anchors=self.supcon_anchors,
+            exact_up_to=self.supcon_exact,
+        )
+        return (term,)
 
     def client(self, items: int) -> Backbone:
         if self.backbone == "fedmf":
@@ -126,6 +137,9 @@ class CoFedRec(FederatedMethod):
         "filmtrust": {"contrast": 0.05, "temperature": 0.5, "clusters": 30},
         "lastfm-2k": {"learning_rate": 0.05, "contrast": 0.001, "temperature": 0.5, "clusters": 500},
     }
+
+    def published_as(self, config: CoFedRecConfig) -> str | None:
+        return self.name if config.variant == "full" and config.backbone == "pfedrec" else None
 
     def pieces(self, config: CoFedRecConfig, items: int) -> Pieces:
         client = config.client(items)

@@ -18,6 +18,8 @@ from confed.runs.api import Run
 
 _MOST_CLIENTS = 3000
 """Clients whose tables are clustered; their inner products and the picture take seconds up to here."""
+_MOST_ROWS = 8_000_000
+"""Rows of all clients' tables together, for the sake of memory."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def _elbow(run: Run) -> Found | None:
     if "server.scores" not in state or not len(state["server.scores"]):
         return None
     curve = ElbowCurve(state["server.scores"].numpy(), int(state["server.elbow"]))
-    return "The chosen round: every participant's similarity to the core user on one category.", (curve.figure(),)
+    text = f"Round {run.state_round}: every participant's similarity to the core user on one category."
+    return text, (curve.figure(),)
 
 
 def _items(run: Run) -> Found | None:
@@ -92,7 +95,10 @@ def _items(run: Run) -> Found | None:
         return None
     table = np.concatenate([value.numpy() for value in _mean_tables(state)], axis=1)
     shown = item_map(table, membership.numpy())
-    return "Rows of the clients' mean table in the chosen round, some categories drawn at random.", (shown.figure(),)
+    if shown is None:
+        return None
+    text = f"Rows of the clients' mean table after round {run.state_round}, some categories drawn at random."
+    return text, (shown.figure(),)
 
 
 def _mean_tables(state: dict[str, Tensor]) -> list[Tensor]:
@@ -102,11 +108,13 @@ def _mean_tables(state: dict[str, Tensor]) -> list[Tensor]:
 
 
 def _users(run: Run) -> Found | None:
-    if run.summary["users"] > _MOST_CLIENTS:
+    if run.summary["users"] > _MOST_CLIENTS or run.summary["users"] * run.summary["items"] > _MOST_ROWS:
         return None
     tables = run.client_tables()
-    if tables is None:
+    if tables is None or run.summary["view"] == "global":
         return None
     found = user_clusters(tables.flatten(1).numpy())
-    text = "Clients' whole item tables after local training in the chosen round: what a server sees of each of them."
+    as_trained = run.summary["view"] == "local"
+    state = "as clients trained them, which is what a server sees" if as_trained else "as the server's step left them"
+    text = f"Clients' whole item tables in round {run.summary['best_round']}, {state}."
     return text, tuple(found.figure(k) for k in found.labels)

@@ -17,7 +17,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import Protocol
 from confed.methods.registry import method_named
-from confed.runs.folder import Checkpoint, RunFolder
+from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
 from confed.runs.runner import Experiment, Listener, execute
 from confed.runs.settings import Settings, resolve, validated
@@ -42,7 +42,7 @@ class Run:
         self.settings = folder.settings()
         self.summary = folder.summary()
         self._experiment = experiment
-        self._checkpoint: Checkpoint | None = None
+        self._best: dict[str, Tensor] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -60,34 +60,53 @@ class Run:
 
     def ranks(self, view: str | None = None) -> Ranks:
         """Where every user's test item stood among the sampled candidates in the chosen round."""
-        checkpoint = self._checkpoint or self.folder.load_checkpoint()
+        ranks = self.folder.load_ranks()
         name = view or self.summary["view"]
-        if checkpoint is None or f"{name}.above" not in checkpoint.ranks:
+        if f"{name}.above" not in ranks:
             raise ConfedError(f"{self.folder.path}: no ranks of the view {name!r} were kept")
-        return Ranks(checkpoint.ranks[f"{name}.above"].numpy(), checkpoint.ranks[f"{name}.equal"].numpy())
+        return Ranks(ranks[f"{name}.above"].numpy(), ranks[f"{name}.equal"].numpy())
+
+    @property
+    def state_round(self) -> int:
+        """The round after which `best_state` stood: the one before the chosen round, where that has to be rebuilt."""
+        rebuilt = self.summary["view"] == "local" and len(self.summary["views"]) > 1
+        return int(self.summary["best_round"]) - rebuilt
 
     def best_state(self) -> dict[str, Tensor]:
-        """Server and client state of the chosen round, by name."""
-        return self._prepared()[1].best
+        """Server and client state from which the chosen round is served, by name; see `state_round`."""
+        if self._best is None:
+            self._best = self.folder.load_best()
+        if self._best is None:
+            raise ConfedError(f"{self.folder.path}: the checkpoint is missing")
+        return self._best
 
     def client_tables(self) -> Tensor | None:
-        """(clients, items, d): every client's item table as trained in the chosen round; None where none is shared."""
-        experiment, checkpoint = self._prepared()
+        """(clients, items, d): every client's item table in the chosen round, as it was scored under the run's view.
+
+        Under `local` as the client trained it, else as the server's step left it. None where no table is shared.
+        """
+        experiment = self._prepared()
         if not isinstance(experiment.trainer, LocalEngine):
             return None
-        return experiment.trainer.client_tables(checkpoint.best, checkpoint.progress.best_round)
+        return experiment.trainer.client_tables(self.best_state(), int(self.summary["best_round"]))
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write a self-contained HTML page about the run, by default report.html in its folder."""
+        from confed.report import write_report  # noqa: PLC0415 - figures take a second to load
+
+        return write_report(self, Path(path or self.folder.path / "report.html"))
 
     def recommend(self, user: str | int, k: int = 10, *, filter_seen: bool = True) -> list[Recommendation]:
         """The `k` best items of one user, best first; items the user already has are left out."""
         if k < 1:
             raise ConfedError(f"k = {k}: ask for at least one item")
-        experiment, checkpoint = self._prepared()
+        experiment = self._prepared()
         cut = experiment.cut
         if str(user) not in cut.user_ids:
             raise unknown_name("user", str(user), cut.user_ids[:100_000])
         client = cut.user_ids.index(str(user))
-        number = checkpoint.progress.best_round
-        scores = experiment.trainer.serve(checkpoint.best, number, np.array([client]))[0].double()
+        number = int(self.summary["best_round"])
+        scores = experiment.trainer.serve(self.best_state(), number, np.array([client]))[0].double()
         if filter_seen:
             scores[torch.from_numpy(cut.seen[client])] = -torch.inf
         best = torch.topk(scores, min(k, len(scores)))
@@ -98,13 +117,10 @@ class Run:
             if score > float("-inf")
         ]
 
-    def _prepared(self) -> tuple[Experiment, Checkpoint]:
-        """The model and the state of its best round, loaded once."""
+    def _prepared(self) -> Experiment:
+        """The data and the model, loaded once."""
         self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data())
-        self._checkpoint = self._checkpoint or self.folder.load_checkpoint()
-        if self._checkpoint is None:
-            raise ConfedError(f"{self.folder.path}: the checkpoint is missing, nothing can be recommended")
-        return self._experiment, self._checkpoint
+        return self._experiment
 
 
 def run(

@@ -117,15 +117,27 @@ class RunFolder:
         """The last checkpoint, or None if the run was broken before its first."""
         if not self._checkpoint_path.exists():
             return None
-        try:
-            tensors, metadata = load_tensors(self._checkpoint_path)
-            progress = Progress(**json.loads(metadata["progress"]))
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
+        tensors, progress = self._load("")
         return Checkpoint(progress, *(_part(tensors, prefix) for prefix in (_STATE, _BEST, _RANKS)))
 
-    def sweep(self) -> None:
-        """Remove drafts that a kill left behind."""
+    def load_best(self) -> dict[str, Tensor] | None:
+        """Only what serving needs of the best round."""
+        return _part(self._load(_BEST)[0], _BEST) if self._checkpoint_path.exists() else None
+
+    def load_ranks(self) -> dict[str, Tensor]:
+        """Only where the users' test items stood in the best round."""
+        return _part(self._load(_RANKS)[0], _RANKS) if self._checkpoint_path.exists() else {}
+
+    def _load(self, prefix: str) -> tuple[dict[str, Tensor], Progress]:
+        try:
+            tensors, metadata = load_tensors(self._checkpoint_path, prefix)
+            return tensors, Progress(**json.loads(metadata["progress"]))
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
+
+    def begin(self) -> None:
+        """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""
+        self._summary_path.unlink(missing_ok=True)
         for draft in self.path.rglob(".*.part"):
             draft.unlink()
 

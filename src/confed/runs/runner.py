@@ -121,7 +121,7 @@ class _Loop:
         self.lines: list[Line] = []
 
     def resume(self) -> None:
-        self.folder.sweep()
+        self.folder.begin()
         checkpoint = self.folder.load_checkpoint()
         if checkpoint:
             self.progress, self.best, self.ranks = checkpoint.progress, checkpoint.best, checkpoint.ranks
@@ -168,6 +168,7 @@ class _Loop:
         gain = value > best
         if gain or (value == best and protocol.select_ties == "latest"):
             self.progress = replace(self.progress, best_round=number, best_value=value)
+            self.best = {}  # frees the old one before the new one is made: tables that clients keep are large
             self.best = self.trainer.serving_state()
             self.ranks = {name: t for view, result in results.items() for name, t in _rank_tensors(view, result)}
         stalled = 0 if gain else self.progress.evaluations_without_gain + 1
@@ -207,7 +208,8 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         for name in ("seconds", "participants", "upload_bytes", "download_bytes")
     }
     label = settings.protocol.label
-    figures = published(settings.method, settings.dataset) if label == "paper" else []
+    printed = method_named(settings.method).published_as(settings.config())
+    figures = published(printed, settings.dataset) if printed and label == "paper" else []
     return {
         "method": settings.method,
         "dataset": settings.dataset,

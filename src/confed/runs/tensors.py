@@ -46,7 +46,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
                 file.write(tensor.view(-1).view(torch.uint8).numpy().data)
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata; raises SafetensorError if the file is not whole."""
+def load_tensors(path: Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors whose names begin with `prefix`, and the metadata; SafetensorError if the file is not whole."""
     with safe_open(path, framework="pt") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 - not a dict
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 - not a dict
+        return {name: file.get_tensor(name) for name in names}, file.metadata() or {}

@@ -130,10 +130,13 @@ class KeptUploads(Uploads):
         return running.value()
 
     def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
-        found = torch.cat([_some_rows(upload.tensors[name], items) for upload in self._kept])
-        place = torch.full((int(self.clients.max()) + 1,), -1)
-        place[self.clients] = torch.arange(len(self.clients))
-        return found[place[where]]
+        found = []
+        for upload in self._kept:
+            chosen = torch.isin(upload.clients, where)
+            found.append((upload.clients[chosen], _some_rows(upload.of(chosen).tensors[name], items)))
+        clients, rows = (torch.cat(parts) for parts in zip(*found, strict=True))
+        order = torch.argsort(clients)
+        return rows[order[torch.searchsorted(clients[order], where)]]
 
 
 def _some_rows(sent: Sent, items: Tensor) -> Tensor:

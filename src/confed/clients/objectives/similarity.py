@@ -2,7 +2,7 @@
 
     L = − 1/|D_u| · Σ_{i∈D_u} 1/(n_c(i) − 1) · Σ_{z∈c(i), z≠i} cos(V_u[i], V_u[z])
 
-D_u are the training positives; items alone in their category are skipped. Linear in items, all clients at once.
+D_u are the training positives; items alone in their category are skipped. All clients at once.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class ItemCategories:
     @property
     def side(self) -> dict[str, Tensor]:
         """As it is sent: one small integer for every item."""
-        narrow = torch.uint8 if self.clusters <= 256 else torch.int16
+        narrow = next(t for t in (torch.uint8, torch.int16, torch.int32) if self.clusters <= torch.iinfo(t).max + 1)
         known = bool((self.membership >= 0).all())
         return {"membership": self.membership.to(narrow)} if known else {}
 

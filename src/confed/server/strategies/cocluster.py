@@ -9,7 +9,8 @@ Defined here where the paper is silent (methods.md 6.13.11): the category is dra
 scores, a single participant or an elbow at the core user itself make no group this round.
 
 `categories_per_round` > 1 is the paper's future work: the similar group is split again at the elbow on another
-category, and each part after that, so that partitions are nested and every part gets a mean of its own.
+category, and each part after that on a third, so that partitions are nested and every part gets a mean of its own. Each
+part draws its own core user; categories are not drawn twice on the same path. A part of one client keeps its table.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from confed.server.clustering import elbow, summed_cosines
 from confed.server.strategies.base import Strategy
 from confed.server.strategies.categories import ItemCategories
 from confed.server.uploads import KeptUploads, Uploads
+
+_ROW_VALUES = 1 << 24
+"""Values of clients' rows that are compared at once."""
 
 
 @dataclass(frozen=True)
@@ -114,26 +118,40 @@ class CoCluster(Strategy):
 
     def _divide(self, uploads: KeptUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
         """All divisions in the order they were made, and the groups that get a table."""
-        first = self._division(uploads, uploads.clients, stream, 0)
-        divisions, groups = [first], [first.group] if len(first.group) else []
+        first = self._division(uploads, uploads.clients, stream, 0, frozenset())
+        divisions = [first]
+        groups = [(first.group, frozenset({first.category}))]
         for _ in range(1, self.categories_per_round):
-            finer = [self._division(uploads, group, stream, len(divisions) + n) for n, group in enumerate(groups)]
-            divisions += finer
-            groups = [part for division in finer for part in (division.group, division.rest) if len(part)]
-        return divisions, groups
+            finer: list[tuple[Tensor, frozenset[int]]] = []
+            for group, used in groups:
+                if len(group) > 1:
+                    divisions.append(self._division(uploads, group, stream, len(divisions), used))
+                    path = used | {divisions[-1].category}
+                    finer += [(divisions[-1].group, path), (divisions[-1].rest, path)]
+            groups = finer
+        return divisions, [group for group, _ in groups if len(group) > 1]
 
-    def _division(self, uploads: KeptUploads, clients: Tensor, stream: Stream, number: int) -> Division:
+    def _division(
+        self, uploads: KeptUploads, clients: Tensor, stream: Stream, number: int, used: frozenset[int]
+    ) -> Division:
         """`number` counts the divisions of a round, so that each draws for itself."""
         membership = self._categories.membership
         categories = torch.unique(membership)
-        category = int(categories[int(stream.integers(1, number, len(categories))[0])])
+        fresh = [c for c in categories.tolist() if c not in used] or categories.tolist()
+        category = fresh[int(stream.integers(1, number, len(fresh))[0])]
         items = torch.nonzero(membership == category)[:, 0]
         clients = clients.sort().values
         core = int(stream.integers(2, number, len(clients))[0])
-        rows = torch.cat([uploads.rows(name, items, where=clients) for name in self.tables], dim=2)
-        scores = summed_cosines(rows, rows[core])
+        own = self._rows(uploads, items, clients[core : core + 1])[0]
+        few = max(_ROW_VALUES // own.numel(), 1)
+        scores = torch.cat(
+            [summed_cosines(self._rows(uploads, items, some), own) for some in torch.split(clients, few)]
+        )
         order = torch.sort(scores, descending=True, stable=True).indices
         return Division(category, len(items), int(clients[core]), clients[order], scores[order], elbow(scores[order]))
+
+    def _rows(self, uploads: KeptUploads, items: Tensor, clients: Tensor) -> Tensor:
+        return torch.cat([uploads.rows(name, items, where=clients) for name in self.tables], dim=2)
 
     def push(self) -> Push:
         return self._push

@@ -73,28 +73,36 @@ def ablations(results: Sequence[Result]) -> str:
 
 
 def significance(results: Sequence[Result]) -> str:
-    """Paired over users, seeds averaged: each variant against its backbone, in the view each is judged by."""
-    lines = ["| difference | protocol | HR@10 | NDCG@10 |", "|---|---|---|---|"]
+    """Paired over users, seeds averaged, and always the same view on both sides."""
+    lines = [
+        "| difference | protocol | HR@10, local | HR@10, after the server's step | NDCG@10, local | "
+        "NDCG@10, after the server's step |",
+        "|---|---|---|---|---|---|",
+    ]
     grown = [variant for variant in VARIANTS if not variant.startswith("origin")]
     contrasts = [(variant, "origin") for variant in grown] + [("full", "user-p"), ("full", "item-sc")]
     for one, other in contrasts:
         for protocol in ("paper", "strict"):
-            found = [select(results, variant, protocol) for variant in (one, other)]
-            if all(found):
-                cells = [_difference(found[0], found[1], metric, protocol) for metric in ("hr", "ndcg")]
+            sides = [select(results, variant, protocol) for variant in (one, other)]
+            if all(sides):
+                cells = [
+                    _difference(sides, view, metric, protocol)
+                    for metric in ("hr", "ndcg")
+                    for view in (lambda r: "local", served)
+                ]
                 lines.append(f"| {one} − {other} | `{protocol}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _difference(one: Sequence[Result], other: Sequence[Result], metric: str, protocol: str) -> str:
-    seeds = {r["seed"] for r in one} & {r["seed"] for r in other}
+def _difference(sides: Sequence[Sequence[Result]], view: Callable[[Result], str], metric: str, protocol: str) -> str:
+    seeds = {r["seed"] for r in sides[0]} & {r["seed"] for r in sides[1]}
     ties = PROTOCOLS[protocol].rank_ties
     values = [
-        [100 * unpacked(r["ranks"][r["view"]]).per_user(metric, 10, ties) for r in side if r["seed"] in seeds]
-        for side in (one, other)
+        [100 * unpacked(r["ranks"][view(r)]).per_user(metric, 10, ties) for r in side if r["seed"] in seeds]
+        for side in sides
     ]
     found = paired(values[0], values[1], draws=_DRAWS)
-    return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f}), p = {found.p:.4f}"
+    return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f}), p = {found.p:.3f}"
 
 
 def schedules(results: Sequence[Result]) -> str:

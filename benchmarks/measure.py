@@ -115,10 +115,10 @@ def plain_federation(name: str, config: Any, items: int) -> plain.PlainFederatio
     return plain.PlainFederation(model, steps, config.local_epochs, config.batch_size, penalty)
 
 
-def contrast(config: Any, membership: torch.Tensor) -> Callable[[torch.nn.Module], torch.Tensor]:
+def contrast(config: Any, membership: torch.Tensor) -> Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]:
     """CoFedRec's term on the whole table, by autograd. Its cost does not depend on which item is in which category."""
 
-    def penalty(model: torch.nn.Module) -> torch.Tensor:
+    def penalty(model: torch.nn.Module, items: torch.Tensor) -> torch.Tensor:
         rows = model.get_parameter("embedding.weight")
         value: torch.Tensor = config.contrast * plain.supervised_contrast(rows, membership, config.temperature)
         return value

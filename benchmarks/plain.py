@@ -50,6 +50,20 @@ class PlainDot(nn.Module):
         return logit
 
 
+class PlainAdditive(nn.Module):
+    """FedRAP's client."""
+
+    def __init__(self, items: int, dim: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(items, dim)
+        self.personal = nn.Embedding(items, dim)
+        self.affine = nn.Linear(dim, 1)
+
+    def forward(self, item: Tensor) -> Tensor:
+        logit: Tensor = self.affine(self.embedding(item) + self.personal(item))[:, 0]
+        return logit
+
+
 class PlainNeuMF(nn.Module):
     """FedNCF's client."""
 
@@ -79,12 +93,12 @@ class PlainStep:
     rates: dict[str, float]
     kind: str = "sgd"
 
-    def optimiser(self, model: nn.Module) -> torch.optim.Optimizer:
+    def optimiser(self, model: nn.Module, weight_decay: float = 0.0) -> torch.optim.Optimizer:
         groups = [
             {"params": [p for n, p in model.named_parameters() if n.startswith(prefix)], "lr": rate}
             for prefix, rate in self.rates.items()
         ]
-        return torch.optim.Adam(groups) if self.kind == "adam" else torch.optim.SGD(groups)
+        return torch.optim.Adam(groups) if self.kind == "adam" else torch.optim.SGD(groups, weight_decay=weight_decay)
 
 
 class ClientRows(Dataset[tuple[Tensor, Tensor]]):
@@ -108,25 +122,39 @@ class PlainFederation:
     steps: tuple[PlainStep, ...]
     epochs: int
     batch_size: int
-    penalty: Callable[[nn.Module], Tensor] | None = None
-    """Added to the loss of every step, as published code does, whether or not the step's parameters are in it."""
+    penalty: Callable[[nn.Module, Tensor], Tensor] | None = None
+    """Of the model and the batch's items; added to the loss of every step, as published code does."""
+    weight_decay: float = 0.0
+    batch_decay: float = 1.0
+    tolerance: float | None = None
+    """A client stops when its loss changes by less than this part from one epoch to the next."""
 
     def train_client(self, state: State, items: Tensor, labels: Tensor, orders: list[Tensor]) -> nn.Module:
         """Train from `state` on one client's rows; `orders` holds the shuffled row numbers of every epoch."""
         model = copy.deepcopy(self.model)
         model.load_state_dict(state)
-        optimisers = [step.optimiser(model) for step in self.steps]
+        optimisers = [step.optimiser(model, self.weight_decay) for step in self.steps]
+        schedules = [torch.optim.lr_scheduler.ExponentialLR(optimiser, self.batch_decay) for optimiser in optimisers]
         loss_function = nn.BCEWithLogitsLoss()
+        previous = None
         for order in orders:
+            losses = []
             loader = DataLoader(ClientRows(items, labels), self.batch_size, sampler=order.tolist())
             for batch_items, batch_labels in loader:
                 for optimiser in optimisers:
                     model.zero_grad()
                     loss = loss_function(model(batch_items), batch_labels)
                     if self.penalty:
-                        loss = loss + self.penalty(model)
+                        loss = loss + self.penalty(model, batch_items)
                     loss.backward()
                     optimiser.step()
+                losses.append(loss.item())
+                for schedule in schedules:
+                    schedule.step()
+            mean = sum(losses) / len(losses)
+            if self.tolerance and previous and abs(mean - previous) < self.tolerance * abs(previous):
+                break
+            previous = mean
         return model
 
 

@@ -21,14 +21,15 @@ def test_dense_puts_the_changed_rows_into_the_downloaded_table():
     assert torch.equal(dense[1][1:], base[1:])
 
 
+@pytest.mark.parametrize("scale", [None, torch.tensor([0.9, 1.0, 0.5], dtype=torch.float64)])
 @pytest.mark.parametrize("weights", [None, torch.tensor([2.0, 0.5, 3.0], dtype=torch.float64)])
-def test_summed_changes_equal_their_definition(weights):
+def test_summed_changes_equal_their_definition(weights, scale):
     """Three clients on two versions of the table, repeated and padded rows."""
     generator = torch.Generator().manual_seed(0)
     base = torch.randn(2, 4, 3, generator=generator, dtype=torch.float64)
     index = torch.tensor([[1, 3], [0, 4], [3, 1]])
     rows = torch.randn(3, 2, 3, generator=generator, dtype=torch.float64)
-    tables = TableRows(base, torch.tensor([1, 0, 0]), index, rows)
+    tables = TableRows(base, torch.tensor([1, 0, 0]), index, rows, scale)
     changes = tables.dense() - base[tables.base_of]
     expected = changes.sum(0) if weights is None else (changes * weights[:, None, None]).sum(0)
     torch.testing.assert_close(tables.summed_changes(weights), expected)

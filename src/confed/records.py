@@ -104,13 +104,15 @@ class TableRows:
     """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
 
     `index` (clients, touched) names the rows; the value `items`, one past the last item, is padding. `rows` holds their
-    values, `base` (g, items, d) and `base_of` (clients,) the whole tables before.
+    values, `base` (g, items, d) and `base_of` (clients,) the whole tables before. Where weights decay, all other rows
+    are `scale` (clients,) times what they were.
     """
 
     base: Tensor
     base_of: Tensor
     index: Tensor
     rows: Tensor
+    scale: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -126,7 +128,8 @@ class TableRows:
 
     def of(self, chosen: Tensor) -> TableRows:
         """The tables of the clients marked in `chosen`."""
-        return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen])
+        scale = None if self.scale is None else self.scale[chosen]
+        return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen], scale)
 
     def summed_changes(self, weights: Tensor | None = None) -> Tensor:
         """(items, d) in float64: the sum over clients, weighted if asked, of the table after less the table before.
@@ -134,20 +137,31 @@ class TableRows:
         New rows are added up in the clients' precision, which halves the time, and each old row is taken off as often
         as it was replaced: nobody has to remember what was received.
         """
-        versions, items, width = self.base.shape
+        _, items, width = self.base.shape
         rows = self.rows if weights is None else self.rows * weights[:, None, None].to(self.rows.dtype)
         after = rows.new_zeros(items + 1, width)
         add_rows(after, self.index.reshape(-1), rows)
         place = (self.base_of[:, None] * (items + 1) + self.index).reshape(-1)
-        each = None if weights is None else weights.repeat_interleave(self.index.shape[1])
-        replaced = torch.bincount(place, each, minlength=versions * (items + 1)).view(versions, items + 1)[:, :items]
-        before = torch.einsum("gi,gid->id", replaced.double(), self.base.double())
-        return after[:items].double() - before
+        before = self._replaced(place, weights)
+        return after[:items].double() - torch.einsum("gi,gid->id", before, self.base.double())
+
+    def _replaced(self, place: Tensor, weights: Tensor | None) -> Tensor:
+        """(g, items): how much of every old row is gone, given the `place` of those replaced among all versions."""
+        versions, items, _ = self.base.shape
+        if weights is None and self.scale is None:
+            return torch.bincount(place, minlength=versions * (items + 1)).view(versions, -1)[:, :items].double()
+        own = torch.ones(len(self), dtype=torch.float64) if weights is None else weights.double()
+        left = own if self.scale is None else own * self.scale.double()
+        each = left.repeat_interleave(self.index.shape[1])
+        replaced = torch.bincount(place, each, minlength=versions * (items + 1)).view(versions, -1)[:, :items]
+        decayed = torch.zeros(versions, dtype=torch.float64).index_add_(0, self.base_of, own - left)
+        return replaced + decayed[:, None]
 
     def dense(self) -> Tensor:
         """(clients, items, d), for tests and for strategies that look at individuals."""
         clients, _, width = self.rows.shape
-        table = with_padding_row(self.base[self.base_of])
+        base = self.base[self.base_of]
+        table = with_padding_row(base if self.scale is None else base * self.scale[:, None, None].to(base.dtype))
         table.scatter_(1, self.index[:, :, None].expand(clients, -1, width), self.rows)
         return table[:, : self.items]
 

@@ -66,7 +66,7 @@ class CoFedRecConformance(FederatedConformance):
             return Oracle(federation, NAMES, {})
         if config.schedule == "once-per-round":
             return Oracle(federation, NAMES, {}, begin=once)
-        penalty = lambda model: contrast(model.embedding.weight)  # noqa: E731
+        penalty = lambda model, items: contrast(model.embedding.weight)  # noqa: E731
         every = plain.PlainFederation(federation.model, steps, config.local_epochs, config.batch_size, penalty)
         return Oracle(every, NAMES, {})
 
@@ -214,7 +214,7 @@ class PlugIn(FederatedConformance):
         others = [module for module in self.names.values() if module not in modules]
         rates = dict.fromkeys(modules, item_rate) | dict.fromkeys(others, config.learning_rate)
 
-        def penalty(model):
+        def penalty(model, items):
             rows = torch.cat([model.get_parameter(module) for module in modules], dim=1)
             return config.contrast * plain.supervised_contrast(rows, membership, config.temperature)
 

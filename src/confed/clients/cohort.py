@@ -15,7 +15,8 @@ from torch import Tensor
 from confed.clients.backbones import Backbone
 from confed.clients.fused import fusable, train_fused
 from confed.clients.objectives import BCE, Batch, Whole
-from confed.clients.optim import OPTIMISERS, Optimiser, Rate, flatten_rows, shaped
+from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
+from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import MOST_ROWS, LocalRows
 from confed.clients.store import ClientStore
@@ -34,6 +35,9 @@ class Cohort:
         self.clients = torch.from_numpy(rows.clients)
         self.table_of = download.table_of[self.clients]
         self.tables = {spec.name: self._receive_table(spec.name) for spec in backbone.named(role="item")}
+        self.round = 1
+        self.scale: dict[str, Tensor] = {}
+        """By table, (clients,): what decay has made of the rows that are not here."""
         self.steepest: dict[str, Tensor] = {}
         """By dense term, (clients,): the largest entry of any gradient of this round."""
         kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
@@ -50,8 +54,13 @@ class Cohort:
             return gather_rows(self.download.tables[name], self.table_of, self.rows.touched)
         return self.store.read_rows(name, self.clients, self.rows.touched)
 
-    def train(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
-        """Run the local procedure; returns, by term, each client's mean value over its last epoch's batches."""
+    def train(self, procedure: Procedure, stream: Stream, number: int = 1) -> dict[str, Tensor]:
+        """Run the local procedure of round `number`.
+
+        Returns, by term, each client's mean value over the batches of the last epoch it trained.
+        """
+        self.round = number
+        procedure = procedure.at(number)
         values: dict[str, Tensor] = {}
         if procedure.dense and procedure.schedule == "once-per-round":
             values = self._step_dense_once(procedure, stream)
@@ -90,6 +99,7 @@ class Cohort:
             nobody if alike is None or taken else alike[self.clients[:clients]],
             stream.child("dense"),
             taken,
+            self.round,
         )
         values: dict[str, Tensor] = {}
         total: dict[str, Tensor] = {}
@@ -105,26 +115,49 @@ class Cohort:
         torch.maximum(known, gradient.abs().amax(dim=(1, 2)).double(), out=known)
 
     def _train_batched(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
-        optimisers = [OPTIMISERS[step.optimiser]() for step in procedure.steps]
+        optimisers = [optimiser(step.optimiser, procedure.weight_decay) for step in procedure.steps]
+        pace = Pace(len(self.clients), procedure)
+        found: dict[str, Tensor] = {}
         for epoch in range(procedure.epochs):
-            sums: dict[str, Tensor] = {}
-            batches = torch.zeros(len(self.clients), dtype=torch.float64)
-            for number, (index, labels, weights) in enumerate(self.rows.batches(procedure.batch_size, epoch, stream)):
-                # Of the client's own: it must not depend on how many batches others in the chunk have.
-                taken = epoch * MOST_ROWS + number
-                rows: dict[str, Tensor] = {}
-                found: dict[str, Tensor] = {}
-                for step, optimiser in zip(procedure.steps, optimisers, strict=True):
-                    values, gradients = self._dense(step, len(index), stream, taken) if step.dense else ({}, {})
-                    found |= values | self._step(step, optimiser, index, labels, weights, rows)
-                    for name, gradient in gradients.items():
-                        rates = shaped(self._rate(step, name), gradient)
-                        self.tables[name][: len(index)] -= rates * gradient
-                        rows.pop(name, None)
-                for name, value in found.items():
-                    sums.setdefault(name, torch.zeros_like(batches))[: len(value)] += value
-                batches[: len(index)] += 1
+            means = self._epoch(procedure, optimisers, pace, epoch, stream)
+            for name, mean in means.items():
+                known = found.setdefault(name, mean)
+                known.copy_(torch.where(pace.running, mean, known))
+            if pace.finish_epoch(torch.stack(list(means.values())).sum(dim=0)):
+                break
+        return found
+
+    def _epoch(
+        self, procedure: Procedure, optimisers: list[Optimiser], pace: Pace, epoch: int, stream: Stream
+    ) -> dict[str, Tensor]:
+        """One pass over the rows; the means of the terms over each client's batches."""
+        sums: dict[str, Tensor] = {}
+        batches = torch.zeros(len(self.clients), dtype=torch.float64)
+        for number, (index, labels, weights) in enumerate(self.rows.batches(procedure.batch_size, epoch, stream)):
+            # Of the client's own: it must not depend on how many batches others in the chunk have.
+            taken = epoch * MOST_ROWS + number
+            rows: dict[str, Tensor] = {}
+            found: dict[str, Tensor] = {}
+            for step, own in zip(procedure.steps, optimisers, strict=True):
+                values, gradients = self._dense(step, len(index), stream, taken) if step.dense else ({}, {})
+                rates = {name: pace.rate(self._rate(step, name), len(index)) for name in step.rates}
+                found |= values | self._step(step, own, rates, index, labels, weights, rows)
+                for name, gradient in gradients.items():
+                    self.tables[name][: len(index)] -= shaped(rates[name], gradient) * gradient
+                    rows.pop(name, None)
+                if procedure.weight_decay:
+                    self._decay(rates, procedure.weight_decay, len(index))
+            pace.finish_batch(len(index))
+            for name, value in found.items():
+                sums.setdefault(name, torch.zeros_like(batches))[: len(value)] += value
+            batches[: len(index)] += 1
         return {name: total / batches for name, total in sums.items()}
+
+    def _decay(self, rates: Mapping[str, Rate], decay: float, clients: int) -> None:
+        """Remember what a step's decay makes of the rows that are not here."""
+        for name in rates.keys() & self.tables.keys():
+            scale = self.scale.setdefault(name, torch.ones(len(self.clients), dtype=torch.float64))
+            scale[:clients] *= 1.0 - decay * torch.as_tensor(rates[name], dtype=torch.float64)
 
     def _rate(self, step: Step, name: str) -> Rate:
         """The rate of this cohort's clients, in its order where it is one for each."""
@@ -135,6 +168,7 @@ class Cohort:
         self,
         step: Step,
         optimiser: Optimiser,
+        rates: Mapping[str, Rate],
         index: Tensor,
         labels: Tensor,
         weights: Tensor,
@@ -149,18 +183,17 @@ class Cohort:
         params = {name: value[: len(index)] for name, value in self.params.items()}
         rows = {name: looked_up[name].detach() for name in self.tables}
         stepped = {name: (rows if name in rows else params)[name].requires_grad_() for name in step.rates}
-        batch = Batch(self.backbone.logits(params, rows), labels, weights, params, rows)
+        batch = Batch(self.backbone.logits(params, rows), labels, weights, params, rows, self.round)
         values = {term.name: term.value(batch) for term in step.terms}
         loss = torch.stack([value.sum() for value in values.values()]).sum()
         gradients = torch.autograd.grad(loss, list(stepped.values()))
         with torch.no_grad():
             for name, gradient in zip(stepped, gradients, strict=True):
-                rate = self._rate(step, name)
                 if name in self.tables:
-                    optimiser.step_rows(name, self.tables[name], index, gradient, rate)
+                    optimiser.step_rows(name, self.tables[name], index, gradient, rates[name])
                     del looked_up[name]
                 else:
-                    optimiser.step(name, self.params[name], gradient, rate)
+                    optimiser.step(name, self.params[name], gradient, rates[name])
         return {name: value.detach() for name, value in values.items()}
 
     @staticmethod
@@ -172,6 +205,8 @@ class Cohort:
         """Write what clients remember between rounds back into their store."""
         for spec in self.backbone.named(kept=True):
             if spec.role == "item" and not self.rows.whole:
+                if spec.name in self.scale:
+                    self.store.scale(spec.name, self.clients, self.scale[spec.name])
                 self.store.write_rows(spec.name, self.clients, self.rows.touched, self.tables[spec.name])
             else:
                 value = self.tables[spec.name] if spec.role == "item" else self.params[spec.name]
@@ -192,7 +227,8 @@ class Cohort:
             return HeldTables(self.store.tensors[name], self.clients)
         if self.rows.whole:
             return self.tables[name]
-        return TableRows(self.download.tables[name], self.table_of, self.rows.touched, self.tables[name])
+        base, touched = self.download.tables[name], self.rows.touched
+        return TableRows(base, self.table_of, touched, self.tables[name], self.scale.get(name))
 
     def scores(self) -> Tensor:
         """(clients, items) logits under the `local` view: own parameters after training, before the next download.
@@ -203,6 +239,8 @@ class Cohort:
         if self.rows.whole:
             return touched
         everything = item_rows(self.backbone, self.store, self.download, self.clients)
+        for name, scale in self.scale.items():
+            everything[name] = everything[name] * scale[:, None, None].to(everything[name].dtype)
         logits = self.backbone.logits(self.params, everything)
         padded = torch.cat([logits, logits.new_empty(len(logits), 1)], dim=1)
         return padded.scatter_(1, self.rows.touched, touched)[:, : logits.shape[1]]

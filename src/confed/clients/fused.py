@@ -27,8 +27,12 @@ Ints = NDArray[np.int64]
 
 def fusable(backbone: Backbone, procedure: Procedure) -> bool:
     """Whether `train_fused` computes this procedure."""
-    plain = not procedure.dense and all(
-        step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE for step in procedure.steps
+    plain = (
+        procedure.plain
+        and not procedure.dense
+        and all(
+            step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE for step in procedure.steps
+        )
     )
     return plain and backbone.bilinear is not None
 

@@ -33,12 +33,19 @@ class Optimiser(ABC):
 
 
 class SGD(Optimiser):
-    """x ← x − rate · gradient."""
+    """x ← x − rate · (gradient + decay · x)."""
+
+    def __init__(self, decay: float = 0.0) -> None:
+        self.decay = decay
 
     def step(self, name: str, param: Tensor, gradient: Tensor, rate: Rate) -> None:
-        param[: len(gradient)] -= shaped(rate, gradient) * gradient
+        own, rates = param[: len(gradient)], shaped(rate, gradient)
+        own -= rates * (gradient + self.decay * own if self.decay else gradient)
 
     def step_rows(self, name: str, table: Tensor, index: Tensor, gradient: Tensor, rate: Rate) -> None:
+        """Decay reaches every row of the table, looked up or not."""
+        if self.decay:
+            table[: len(gradient)] *= 1.0 - shaped(rate, gradient) * self.decay
         flat_table, flat_index = flatten_rows(table, index)
         add_rows(flat_table, flat_index, gradient * -shaped(rate, gradient))
 
@@ -74,6 +81,15 @@ class Adam(Optimiser):
 
 
 OPTIMISERS: dict[str, Callable[[], Optimiser]] = {"sgd": SGD, "adam": Adam}
+
+
+def optimiser(name: str, decay: float) -> Optimiser:
+    """A fresh optimiser; decay of weights goes with plain SGD only."""
+    if not decay:
+        return OPTIMISERS[name]()
+    if name != "sgd":
+        raise ValueError(f"weight decay goes with sgd, not with {name}")
+    return SGD(decay)
 
 
 def flatten_rows(table: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

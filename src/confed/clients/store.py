@@ -46,6 +46,11 @@ class ClientStore:
         table, flat = self._flat(name, clients, index)
         table.index_copy_(0, flat[real], rows.reshape(-1, rows.shape[-1])[real])
 
+    def scale(self, name: str, clients: Tensor, factors: Tensor) -> None:
+        """Multiply whole tables, each by its client's factor."""
+        table = self.tensors[name]
+        table.index_copy_(0, clients, table.index_select(0, clients) * factors[:, None, None].to(table.dtype))
+
     def receive(self, push: Push) -> None:
         """Replace the tables of the clients who are pushed another."""
         for number in range(push.versions):

@@ -111,7 +111,7 @@ class LocalEngine(Trainer):
             whole=procedure.dense,
         )
         cohort = Cohort(self.pieces.backbone, self.store, download, rows)
-        values = cohort.train(procedure, Stream.of(self.seed, "shuffle", number))
+        values = cohort.train(procedure, Stream.of(self.seed, "shuffle", number), number)
         self._require_sound(cohort, values, number)
         cohort.keep()
         return cohort, sum(float(losses.sum()) for losses in values.values())

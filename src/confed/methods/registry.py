@@ -13,6 +13,7 @@ from confed.methods.base import Method
 from confed.methods.cofedrec import CoFedRec
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
+from confed.methods.fedrap import FedRAP
 from confed.methods.pfedrec import LocalOnly, PFedRec
 from confed.methods.scalar import ScalarControl
 
@@ -23,6 +24,7 @@ METHODS: dict[str, Method] = {
         PFedRec(),
         FedMF(),
         FedNCF(),
+        FedRAP(),
         Popularity(),
         MF(),
         NeuMF(),

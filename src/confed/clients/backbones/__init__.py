@@ -1,8 +1,9 @@
 """What a client holds and how it scores an item, one file a family."""
 
+from confed.clients.backbones.additive import Additive
 from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec
 from confed.clients.backbones.dot import Dot
 from confed.clients.backbones.linear import LinearHead, Scalar
 from confed.clients.backbones.neumf import NeuMF
 
-__all__ = ["Backbone", "Bilinear", "Dot", "LinearHead", "NeuMF", "ParamSpec", "Scalar"]
+__all__ = ["Additive", "Backbone", "Bilinear", "Dot", "LinearHead", "NeuMF", "ParamSpec", "Scalar"]

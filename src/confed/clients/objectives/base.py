@@ -19,6 +19,8 @@ class Batch:
     """1 / (number of rows of the client in this batch), 0 on padding: a weighted sum is a mean per client."""
     params: Mapping[str, Tensor]
     rows: Mapping[str, Tensor]
+    round: int = 1
+    """For weights that change as training goes on."""
 
 
 class Term(ABC):

@@ -30,6 +30,7 @@ class Whole:
     stream: Stream
     step: int
     """Random choices of this step are drawn from `stream` in slot `step`."""
+    round: int = 1
 
 
 class DenseTerm(ABC):

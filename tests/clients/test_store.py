@@ -2,6 +2,7 @@ import torch
 
 from confed.clients.backbones import LinearHead
 from confed.clients.store import ClientStore
+from confed.records import Push
 
 
 def store():
@@ -39,24 +40,19 @@ def test_rows_of_private_tables():
 
 
 def test_a_push_replaces_the_tables_of_those_it_names():
-    from confed.clients.backbones import LinearHead
-    from confed.records import Push
-
-    store = ClientStore(LinearHead(3, 2).keeping_items(), 4, 0, torch.float64)
-    before = store.tensors["items"].clone()
+    kept = ClientStore(LinearHead(3, 2).keeping_items(), 4, 0, torch.float64)
+    before = kept.tensors["items"].clone()
     versions = torch.stack([torch.full((3, 2), 7.0), torch.full((3, 2), 9.0)]).double()
-    store.receive(Push({"items": versions}, torch.tensor([1, -1, 0, 1])))
-    assert torch.equal(store.tensors["items"][1], before[1])
-    assert store.tensors["items"][[0, 2, 3], 0, 0].tolist() == [9.0, 7.0, 9.0]
-    store.receive(Push({}, torch.full((4,), -1)))
-    assert store.tensors["items"][2].eq(7.0).all()
+    kept.receive(Push({"items": versions}, torch.tensor([1, -1, 0, 1])))
+    assert torch.equal(kept.tensors["items"][1], before[1])
+    assert kept.tensors["items"][[0, 2, 3], 0, 0].tolist() == [9.0, 7.0, 9.0]
+    kept.receive(Push({}, torch.full((4,), -1)))
+    assert kept.tensors["items"][2].eq(7.0).all()
 
 
 def test_tables_are_scaled_client_by_client():
-    from confed.clients.backbones import LinearHead
-
-    store = ClientStore(LinearHead(3, 2, items_scope="private"), 3, 0, torch.float64)
-    before = store.tensors["items"].clone()
-    store.scale("items", torch.tensor([2, 0]), torch.tensor([0.5, 2.0]))
+    own = ClientStore(LinearHead(3, 2, items_scope="private"), 3, 0, torch.float64)
+    before = own.tensors["items"].clone()
+    own.scale("items", torch.tensor([2, 0]), torch.tensor([0.5, 2.0]))
     expected = before * torch.tensor([2.0, 1.0, 0.5])[:, None, None]
-    torch.testing.assert_close(store.tensors["items"], expected)
+    torch.testing.assert_close(own.tensors["items"], expected)

@@ -27,7 +27,7 @@ console = Console()
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("--dataset", default="ml-100k", help="dataset of the comparison with the oracle")
-    parser.add_argument("--methods", nargs="+", default=["pfedrec", "fedmf", "fedncf"])
+    parser.add_argument("--methods", nargs="+", default=["pfedrec", "fedmf", "fedrap", "fedncf"])
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the engine that are timed (median)")
     parser.add_argument("--users", type=int, default=5000, help="users of the smallest synthetic dataset")
     parser.add_argument("--items", type=int, default=5000, help="items of the synthetic datasets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 import sys
@@ -66,7 +67,7 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
     began = time.perf_counter()
     shared: plain.State = {key: torch.zeros_like(value) for key, value in state.items()}
     clients = np.argsort(cut.training.positives.lengths, kind="stable")
-    if federation.penalty:
+    if name == "cofedrec":
         clients = clients[np.linspace(0, cut.users - 1, _CONTRAST_CLIENTS).round().astype(np.int64)]
     for client in clients.tolist():
         model = train_plainly(federation, state, cut, client, config.train_negatives, rng)
@@ -96,6 +97,8 @@ def train_plainly(
 
 def plain_federation(name: str, config: Any, items: int) -> plain.PlainFederation:
     """The oracle's form of each method."""
+    if name == "fedrap":
+        return plain_fedrap(config, items)
     rate = config.learning_rate
     model: torch.nn.Module
     steps: tuple[plain.PlainStep, ...]
@@ -113,6 +116,29 @@ def plain_federation(name: str, config: Any, items: int) -> plain.PlainFederatio
         model = plain.PlainNeuMF(items, config.dim, config.tower)
         steps = (plain.PlainStep({"": rate}, "adam"),)
     return plain.PlainFederation(model, steps, config.local_epochs, config.batch_size, penalty)
+
+
+def plain_fedrap(config: Any, items: int) -> plain.PlainFederation:
+    """Two tables, two terms on the batch's rows with the weights of the first round, decay and a stopping rule."""
+    grown = math.tanh(0.1)
+
+    def penalty(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        shared, own = (model.get_submodule(name)(batch) for name in ("embedding", "personal"))
+        apart = -config.independence * torch.nn.functional.mse_loss(own, shared)
+        value: torch.Tensor = grown * (apart + config.sparsity * shared.abs().mean())
+        return value
+
+    rates = {"affine": config.learning_rate, "embedding": config.item_rate, "personal": config.item_rate}
+    return plain.PlainFederation(
+        plain.PlainAdditive(items, config.dim),
+        (plain.PlainStep(rates),),
+        config.local_epochs,
+        config.batch_size,
+        penalty,
+        config.weight_decay,
+        config.batch_decay,
+        config.tolerance,
+    )
 
 
 def contrast(config: Any, membership: torch.Tensor) -> Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from confed.clients.backbones import Backbone
 from confed.clients.fused import fusable, train_fused
+from confed.clients.fused_additive import fusable_additive, train_additive
 from confed.clients.objectives import BCE, Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
@@ -68,6 +69,11 @@ class Cohort:
         if self.backbone.bilinear and fusable(self.backbone, procedure):
             losses = train_fused(self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream)
             return values | {BCE.name: losses}
+        if fusable_additive(self.backbone, procedure) and not values:
+            step = procedure.steps[0]
+            rates = {name: self._rate(step, name) for name in step.rates}
+            found, self.scale = train_additive(self.params, self.tables, self.rows, procedure, rates, stream, number)
+            return found
         return values | self._train_batched(procedure, stream)
 
     def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:

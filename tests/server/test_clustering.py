@@ -53,6 +53,7 @@ def test_elbow_is_the_farthest_point_from_the_chord(values):
         ([3.0, 3.0, 3.0], 0),  # all equal: no elbow
         ([4.0, 3.0, 2.0, 1.0], 0),  # the chord itself
         ([0.3, 0.2, 0.1], 0),  # the chord up to rounding
+        ([50.0, 50.0, 30.0, 23.0, 16.0, 9.0, 2.0, 2.0], 1),  # two as far: the first, whatever rounding says
         ([1.0], 0),
     ],
 )

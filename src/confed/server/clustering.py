@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+_ROUNDING = 1e-12
+
 
 def kmeans(points: Tensor, clusters: int, seed: int, restarts: int = 10) -> Tensor:
     """(points,) labels of the best of several k-means++ starts.
@@ -42,6 +44,7 @@ def elbow(scores: Tensor) -> int:
         return 0
     line = scores[0] + torch.arange(len(scores), dtype=scores.dtype) * ((scores[-1] - scores[0]) / last)
     distance = (scores - line).abs()
-    # Rounding must not make an elbow of a straight line.
-    distance[distance <= 1e-12 * scores.abs().max()] = 0.0
-    return int(distance.argmax())
+    # Rounding must neither make an elbow of a straight line nor decide between equals.
+    rounding = _ROUNDING * scores.abs().max()
+    farthest = distance.max()
+    return int((distance >= farthest - rounding).nonzero()[0]) if farthest > rounding else 0

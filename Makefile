@@ -18,7 +18,7 @@ demo: $(VENV)/.ready  ## train on MovieLens-100K, print the results, draw CoFedR
 	$(BIN)/confed report --latest runs/demo --method cofedrec --open
 
 test: $(VENV)/.ready  ## the whole suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready  ## formatting, lint and types; changes nothing
 	$(BIN)/ruff format --check .

@@ -32,9 +32,12 @@ class PlainLinear(nn.Module):
         self.embedding = nn.Embedding(items, dim)
         self.affine = nn.Linear(dim, 1)
 
-    def forward(self, item: Tensor) -> Tensor:
-        logit: Tensor = self.affine(self.embedding(item))[:, 0]
+    def score(self, rows: Tensor) -> Tensor:
+        logit: Tensor = self.affine(rows)[:, 0]
         return logit
+
+    def forward(self, item: Tensor) -> Tensor:
+        return self.score(self.embedding(item))
 
 
 class PlainDot(nn.Module):
@@ -45,9 +48,12 @@ class PlainDot(nn.Module):
         self.embedding = nn.Embedding(items, dim)
         self.user = nn.Parameter(torch.zeros(dim))
 
-    def forward(self, item: Tensor) -> Tensor:
-        logit: Tensor = self.embedding(item) @ self.user
+    def score(self, rows: Tensor) -> Tensor:
+        logit: Tensor = rows @ self.user
         return logit
+
+    def forward(self, item: Tensor) -> Tensor:
+        return self.score(self.embedding(item))
 
 
 class PlainAdditive(nn.Module):
@@ -62,6 +68,57 @@ class PlainAdditive(nn.Module):
     def forward(self, item: Tensor) -> Tensor:
         logit: Tensor = self.affine(self.embedding(item) + self.personal(item))[:, 0]
         return logit
+
+
+class PlainDual(nn.Module):
+    """Fed3CR's client: `inner` scores with the sum of its item table, reshaped, and a personal one.
+
+    `inner` has its table in `embedding` and scores rows of it with `score`. The transfer matrix is generated from the
+    means of both tables over the `positives`, which are set before training.
+    """
+
+    def __init__(self, inner: nn.Module, items: int, dim: int, layers: int, alpha: float, kind: str = "ace") -> None:
+        super().__init__()
+        self.inner = inner
+        self.personal = nn.Embedding(items, dim)
+        self.alpha, self.kind = alpha, kind
+        widths = [2 ** (number + 1) * dim for number in range(layers)] + [dim * dim]
+        pairs = itertools.pairwise(widths) if kind == "ace" else []
+        self.generator = nn.ModuleList(nn.Linear(a, b) for a, b in pairs)
+        self.transfer = nn.Parameter(torch.eye(dim))
+        self.positives = torch.tensor([], dtype=torch.long)
+
+    def views(self) -> tuple[Tensor, Tensor]:
+        """Both tables as the client looks at them."""
+        shared, own = self.inner.embedding.weight, self.personal.weight
+        if self.kind == "off":
+            return shared, own
+        if self.kind != "ace":
+            return shared @ self.transfer.T, own @ self.transfer.T if self.kind == "unified" else own
+        hidden = torch.cat([shared[self.positives].mean(dim=0), own[self.positives].mean(dim=0)])
+        for number, layer in enumerate(self.generator):
+            hidden = layer(torch.relu(hidden) if number else hidden)
+        matrix = self.alpha * hidden.view(shared.shape[1], shared.shape[1])
+        return shared @ matrix.T, own
+
+    def forward(self, item: Tensor) -> Tensor:
+        enhanced, own = self.views()
+        logit: Tensor = self.inner.score(enhanced[item] + own[item])
+        return logit
+
+
+def list_consistency(enhanced: Tensor, own: Tensor, positives: Tensor, temperature: float) -> Tensor:
+    """Fed3CR's L_a as it is read off the paper, with a softmax."""
+    logs = [
+        torch.log_softmax(nn.functional.cosine_similarity(t[positives].mean(dim=0)[None], t) / temperature, dim=0)
+        for t in (enhanced, own)
+    ]
+    return -0.5 * (logs[1].exp() * logs[0]).sum() - 0.5 * (logs[0].exp() * logs[1]).sum()
+
+
+def orthogonality(enhanced: Tensor, own: Tensor) -> Tensor:
+    """Fed3CR's L_o, with the correlation matrix divided by the number of items."""
+    return (enhanced.T @ own / len(own)).square().sum() / own.shape[1]
 
 
 class PlainNeuMF(nn.Module):
@@ -133,6 +190,8 @@ class PlainFederation:
         """Train from `state` on one client's rows; `orders` holds the shuffled row numbers of every epoch."""
         model = copy.deepcopy(self.model)
         model.load_state_dict(state)
+        if isinstance(model, PlainDual):
+            model.positives = items[labels > 0]
         optimisers = [step.optimiser(model, self.weight_decay) for step in self.steps]
         schedules = [torch.optim.lr_scheduler.ExponentialLR(optimiser, self.batch_decay) for optimiser in optimisers]
         loss_function = nn.BCEWithLogitsLoss()

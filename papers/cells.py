@@ -51,12 +51,18 @@ class Cell:
 
 
 def run_cells(cells: Iterable[Cell], folder: Path) -> None:
-    """Run the cells whose result is missing, in order."""
+    """Run the cells whose result is missing, in order; one that fails does not keep the others from running."""
     folder.mkdir(parents=True, exist_ok=True)
+    failed = []
     with live_progress() as listener:
         for cell in cells:
             if not cell.path(folder).exists():
-                write_result(cell, folder, listener)
+                try:
+                    write_result(cell, folder, listener)
+                except confed.ConfedError as error:
+                    failed.append(f"{cell.name}: {error}")
+    if failed:
+        raise SystemExit("\n".join(["these cells failed:", *failed]))
 
 
 def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:

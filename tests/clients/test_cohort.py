@@ -26,7 +26,7 @@ def test_each_client_is_scored_with_its_own_version():
     backbone = Dot(ITEMS, 3, 1.0)
     store = ClientStore(backbone, USERS, 0, torch.float64)
     sent = download(backbone, tables=2)
-    scores = stored_scores(backbone, store, sent, torch.arange(USERS))
+    scores = stored_scores(backbone, store, sent, torch.arange(USERS), cut().training.positives)
     for client in (0, 1, 7):
         expected = sent.tables["items"][client % 2] @ store.tensors["user"][client]
         torch.testing.assert_close(scores[client], expected)
@@ -41,7 +41,9 @@ def test_a_cohort_starts_from_what_each_client_downloaded():
     for position, client in enumerate(rows.clients):
         torch.testing.assert_close(cohort.params["head"][position], sent.tables["head"][client % 2])
     untrained = cohort.scores()
-    torch.testing.assert_close(untrained, stored_scores(backbone, store, sent, cohort.clients))
+    torch.testing.assert_close(
+        untrained, stored_scores(backbone, store, sent, cohort.clients, cut().training.positives)
+    )
 
 
 def test_one_shared_version_is_not_copied_per_client():

@@ -140,7 +140,12 @@ def test_two_tables_side_by_side_are_one():
 
 def test_many_items_are_sampled_anew_every_step():
     term = SupCon(("items",), 1.0, 0.1, anchors=40, exact_up_to=100)
-    draws = [term._draw(whole({"items": rows()[None]}, [-1], membership(), step), ITEMS) for step in (0, 0, 1)]
+    seen = [whole({"items": rows()[None]}, [-1], membership(), step) for step in (0, 0, 1)]
+    draws = [of_step.drawn(ITEMS, 40) for of_step in seen]
     assert len(torch.unique(draws[0])) == 40
     assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
-    assert len(SupCon(("items",), 1.0, 0.1)._draw(whole({"items": rows()[None]}, [-1]), ITEMS)) == ITEMS
+    for of_step, anchors in zip(seen, draws, strict=True):
+        expected, _ = code_form(rows(), Categories(membership()), 0.1, anchors)
+        assert float(term.gradients(of_step)[0]) == pytest.approx(float(expected))
+    exact, _ = code_form(rows(), Categories(membership()), 0.1, torch.arange(ITEMS))
+    assert float(SupCon(("items",), 1.0, 0.1).gradients(seen[0])[0]) == pytest.approx(float(exact))

@@ -8,6 +8,7 @@ cohort of one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -19,10 +20,12 @@ from confed.clients.objectives import BCE, Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure, Step
-from confed.clients.sampling import MOST_ROWS, LocalRows
+from confed.clients.sampling import MOST_ROWS, LocalRows, marked
+from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
+from confed.ragged import Ragged
 from confed.random import Stream
-from confed.records import Download, HeldTables, Sent, TableRows, Upload, gather_rows
+from confed.records import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
 
 
 class Cohort:
@@ -55,6 +58,11 @@ class Cohort:
             return gather_rows(self.download.tables[name], self.table_of, self.rows.touched)
         return self.store.read_rows(name, self.clients, self.rows.touched)
 
+    @cached_property
+    def liked(self) -> Tensor:
+        """(clients, table rows): which rows are those of the client's training positives."""
+        return self.rows.liked()
+
     def train(self, procedure: Procedure, stream: Stream, number: int = 1) -> dict[str, Tensor]:
         """Run the local procedure of round `number`.
 
@@ -81,7 +89,7 @@ class Cohort:
         found: dict[str, Tensor] = {}
         steps = torch.from_numpy(self.rows.steps(procedure.batch_size, procedure.epochs))
         for step in procedure.steps:
-            values, gradients = self._dense(step, len(self.clients), stream, 0)
+            values, gradients = self._dense(step, self.tables, stream, 0)
             found |= values
             for name, gradient in gradients.items():
                 rates = steps.to(gradient.dtype) * self._rate(step, name)
@@ -89,19 +97,18 @@ class Cohort:
         return found
 
     def _dense(
-        self, step: Step, clients: int, stream: Stream, taken: int
+        self, step: Step, tables: Mapping[str, Tensor], stream: Stream, taken: int
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Values by term, and the summed gradient by table, of the first `clients` clients; step `taken` is their first
-        only where it is 0.
+        """Values by term, and the summed gradient by table, of the first clients, whose `tables` are given; step
+        `taken` is their first only where it is 0.
         """
-        tables = {name: table[:clients] for name, table in self.tables.items()}
-        items = next(iter(tables.values())).shape[1]
+        clients = len(next(iter(tables.values())))
         nobody = torch.full((clients,), -1)
         alike = self.download.alike
         whole = Whole(
             tables,
             self.download.side,
-            self.rows.liked(items)[:clients],
+            self.liked[:clients],
             nobody if alike is None or taken else alike[self.clients[:clients]],
             stream.child("dense"),
             taken,
@@ -145,12 +152,16 @@ class Cohort:
             rows: dict[str, Tensor] = {}
             found: dict[str, Tensor] = {}
             for step, own in zip(procedure.steps, optimisers, strict=True):
-                values, gradients = self._dense(step, len(index), stream, taken) if step.dense else ({}, {})
                 rates = {name: pace.rate(self._rate(step, name), len(index)) for name in step.rates}
-                found |= values | self._step(step, own, rates, index, labels, weights, rows)
-                for name, gradient in gradients.items():
-                    self.tables[name][: len(index)] -= shaped(rates[name], gradient) * gradient
-                    rows.pop(name, None)
+                if self.backbone.reshapes:
+                    found |= self._step_through(step, own, rates, index, labels, weights, stream, taken)
+                else:
+                    tables = {name: table[: len(index)] for name, table in self.tables.items()}
+                    values, gradients = self._dense(step, tables, stream, taken) if step.dense else ({}, {})
+                    found |= values | self._step(step, own, rates, index, labels, weights, rows)
+                    for name, gradient in gradients.items():
+                        self.tables[name][: len(index)] -= shaped(rates[name], gradient) * gradient
+                        rows.pop(name, None)
                 if procedure.weight_decay:
                     self._decay(rates, procedure.weight_decay, len(index))
             pace.finish_batch(len(index))
@@ -202,6 +213,61 @@ class Cohort:
                     optimiser.step(name, self.params[name], gradient, rates[name])
         return {name: value.detach() for name, value in values.items()}
 
+    def _step_through(
+        self,
+        step: Step,
+        optimiser: Optimiser,
+        rates: Mapping[str, Rate],
+        index: Tensor,
+        labels: Tensor,
+        weights: Tensor,
+        stream: Stream,
+        taken: int,
+    ) -> dict[str, Tensor]:
+        """`_step`, and dense terms with it, where the backbone reshapes its tables before it scores with them.
+
+        Scores and dense terms are differentiated by the tables as seen, and these by the tables as held: one gradient
+        of every parameter and whole table, whatever it comes from. Terms on batches see rows as held.
+        """
+        clients = len(index)
+        params = {name: value[:clients] for name, value in self.params.items()}
+        tables = {name: table[:clients] for name, table in self.tables.items()}
+        sight = Sight(self.backbone, params, tables, self.liked[:clients])
+        seen = {name: self._look_up(table, index).requires_grad_() for name, table in sight.tables.items()}
+        held = {name: self._look_up(table, index).requires_grad_() for name, table in tables.items()}
+        params = {name: value.detach().requires_grad_() for name, value in params.items()}
+        batch = Batch(self.backbone.logits(params, seen), labels, weights, params, held, self.round)
+        values = {term.name: term.value(batch) for term in step.terms}
+        loss = torch.stack([value.sum() for value in values.values()]).sum()
+        by_seen = _gradients(loss, seen)
+        by_held = _gradients(loss, {name: value for name, value in held.items() if name in step.rates})
+        direct = _gradients(loss, {name: value for name, value in params.items() if name in step.rates})
+        with torch.no_grad():
+            gradients = {name: self._spread(sight.tables[name], index, rows) for name, rows in by_seen.items()}
+            if step.dense:
+                more, dense = self._dense(step, sight.tables, stream, taken)
+                values |= more
+                for name, gradient in dense.items():
+                    gradients[name] = gradients[name].add_(gradient) if name in gradients else gradient
+        pulled = sight.pull(gradients, list(step.rates)) if gradients else {}
+        for name, rows in by_held.items():
+            spread = self._spread(tables[name], index, rows)
+            pulled[name] = pulled[name] + spread if name in pulled else spread
+        for name, gradient in direct.items():
+            pulled[name] = pulled[name] + gradient if name in pulled else gradient
+        with torch.no_grad():
+            for name, gradient in pulled.items():
+                optimiser.step(name, (self.tables if name in tables else self.params)[name], gradient, rates[name])
+        return {name: value.detach() for name, value in values.items()}
+
+    @staticmethod
+    def _spread(table: Tensor, index: Tensor, rows: Tensor) -> Tensor:
+        """The gradient of a whole table, given that of the rows looked up."""
+        whole = torch.zeros_like(table)
+        flat, flat_index = flatten_rows(whole, index)
+        add_rows(flat, flat_index, rows)
+        return whole
+
     @staticmethod
     def _look_up(table: Tensor, index: Tensor) -> Tensor:
         flat_table, flat_index = flatten_rows(table, index)
@@ -233,23 +299,50 @@ class Cohort:
             return HeldTables(self.store.tensors[name], self.clients)
         if self.rows.whole:
             return self.tables[name]
+        return self._changed_rows(name)
+
+    def _changed_rows(self, name: str) -> TableRows:
         base, touched = self.download.tables[name], self.rows.touched
         return TableRows(base, self.table_of, touched, self.tables[name], self.scale.get(name))
 
     def scores(self) -> Tensor:
         """(clients, items) logits under the `local` view: own parameters after training, before the next download.
 
-        Untouched items are scored with what was downloaded, touched ones with what became of them.
+        To be asked for after `keep`. Untouched items are scored with what was downloaded, touched ones with what
+        became of them.
         """
+        if self.backbone.reshapes:
+            tables = self._whole_tables()
+            liked = marked(self.rows.positives, next(iter(tables.values())).shape[1])
+            return self.backbone.logits(self.params, self.backbone.look(self.params, tables, liked))
         touched = self.backbone.logits(self.params, self.tables)
         if self.rows.whole:
             return touched
         everything = item_rows(self.backbone, self.store, self.download, self.clients)
-        for name, scale in self.scale.items():
-            everything[name] = everything[name] * scale[:, None, None].to(everything[name].dtype)
+        for name in self.scale.keys() & self.download.tables.keys():  # kept tables are scaled already
+            everything[name] = everything[name] * self.scale[name][:, None, None].to(everything[name].dtype)
         logits = self.backbone.logits(self.params, everything)
         padded = torch.cat([logits, logits.new_empty(len(logits), 1)], dim=1)
         return padded.scatter_(1, self.rows.touched, touched)[:, : logits.shape[1]]
+
+    def _whole_tables(self) -> dict[str, Tensor]:
+        """Every table whole, as it stands after training; kept ones are in the store by then."""
+        if self.rows.whole:
+            return self.tables
+        return {name: self._whole_table(name) for name in self.tables}
+
+    def _whole_table(self, name: str) -> Tensor:
+        if name not in self.download.tables:
+            return item_table(name, self.store, self.download, self.clients)
+        return self._changed_rows(name).dense()
+
+
+def _gradients(loss: Tensor, leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """By name, of the leaves that the loss depends on."""
+    if not leaves:
+        return {}
+    found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, retain_graph=True)
+    return {name: gradient for name, gradient in zip(leaves, found, strict=True) if gradient is not None}
 
 
 def item_rows(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> dict[str, Tensor]:
@@ -263,18 +356,30 @@ def item_table(name: str, store: ClientStore, download: Download, clients: Tenso
     return store.tensors[name].index_select(0, clients)
 
 
-def stored_scores(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
+def stored_scores(
+    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor, positives: Ragged
+) -> Tensor:
     """(clients, items) logits from what lies ready for the next round: the server's shared parameters, kept ones as
-    the client has them. This is the `global` view, or `pushed` where clients keep their tables.
+    the client has them. This is the `global` view, or `pushed` where clients keep their tables. `positives` are the
+    training items of all clients.
     """
+    params, tables, liked = ready(backbone, store, download, clients, positives)
+    return backbone.logits(params, backbone.look(params, tables, liked))
+
+
+def ready(
+    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor, positives: Ragged
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
+    """Parameters, whole item tables and marked training positives with which clients stand before the next round."""
     kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
     shared = {
         p.name: versions(download.tables[p.name], download.table_of[clients])
         for p in backbone.named(kept=False)
         if p.role != "item"
     }
-    params: Mapping[str, Tensor] = store.read(kept, clients) | shared
-    return backbone.logits(params, item_rows(backbone, store, download, clients))
+    tables = item_rows(backbone, store, download, clients)
+    liked = marked(positives.take(clients.numpy()), next(iter(tables.values())).shape[1])
+    return store.read(kept, clients) | shared, tables, liked
 
 
 def versions(tables: Tensor, table_of: Tensor) -> Tensor:

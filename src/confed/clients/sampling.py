@@ -49,11 +49,9 @@ class LocalRows:
         """(clients,): how many batches each client takes."""
         return epochs * -(-self.lengths // batch_size)
 
-    def liked(self, items: int) -> Tensor:
-        """(clients, items): which items are a client's training positives."""
-        mask = torch.zeros(len(self.clients), items, dtype=torch.bool)
-        mask[torch.from_numpy(self.positives.row_of), torch.from_numpy(self.positives.values)] = True
-        return mask
+    def liked(self) -> Tensor:
+        """(clients, table rows): which rows of a client's tables are those of its training positives."""
+        return marked(self.positives, int(self.touched.max()) + 1).gather(1, self.touched)
 
     def order(self, epoch: int, stream: Stream) -> Ints:
         """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
@@ -70,6 +68,13 @@ class LocalRows:
             counts = valid.sum(dim=1, keepdim=True)
             weights = valid.to(self.labels.dtype) / counts
             yield self.local[:active].gather(1, slots), self.labels[:active].gather(1, slots), weights
+
+
+def marked(positives: Ragged, items: int) -> Tensor:
+    """(clients, items): which items are a client's training positives."""
+    mask = torch.zeros(len(positives.lengths), items, dtype=torch.bool)
+    mask[torch.from_numpy(positives.row_of), torch.from_numpy(positives.values)] = True
+    return mask
 
 
 def check_negative_pool(data: TrainingData, negatives: int, user_ids: list[str]) -> None:

@@ -141,7 +141,7 @@ class LocalEngine(Trainer):
 
         def score(start: int) -> None:
             some = torch.from_numpy(clients[start : start + size])
-            card.add(some, stored_scores(self.pieces.backbone, self.store, download, some))
+            card.add(some, stored_scores(self.pieces.backbone, self.store, download, some, self.data.positives))
 
         for _ in in_parallel(score, range(0, len(clients), size)):
             pass
@@ -193,7 +193,8 @@ class LocalEngine(Trainer):
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
         self.load(state)
         download = self.pieces.strategy.download()
-        scores = stored_scores(self.pieces.backbone, self.store, download, torch.from_numpy(clients))
+        everybody = torch.from_numpy(clients)
+        scores = stored_scores(self.pieces.backbone, self.store, download, everybody, self.data.positives)
         participants = self.pieces.selection.participants(self.data.users, self.seed, number)
         rebuilt = np.intersect1d(clients, participants) if self._rebuilds else np.empty(0, dtype=np.int64)
         if len(rebuilt):

@@ -11,6 +11,7 @@ from confed.central.popularity import Popularity
 from confed.errors import unknown_name
 from confed.methods.base import Method
 from confed.methods.cofedrec import CoFedRec
+from confed.methods.fed3cr import Fed3CR
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
 from confed.methods.fedrap import FedRAP
@@ -21,6 +22,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         CoFedRec(),
+        Fed3CR(),
         PFedRec(),
         FedMF(),
         FedNCF(),

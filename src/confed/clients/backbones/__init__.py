@@ -3,7 +3,22 @@
 from confed.clients.backbones.additive import Additive
 from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec
 from confed.clients.backbones.dot import Dot
+from confed.clients.backbones.dual import AdaptiveTransfer, DualTable, LearnedTransfer, NoTransfer, Transfer
 from confed.clients.backbones.linear import LinearHead, Scalar
 from confed.clients.backbones.neumf import NeuMF
 
-__all__ = ["Additive", "Backbone", "Bilinear", "Dot", "LinearHead", "NeuMF", "ParamSpec", "Scalar"]
+__all__ = [
+    "AdaptiveTransfer",
+    "Additive",
+    "Backbone",
+    "Bilinear",
+    "Dot",
+    "DualTable",
+    "LearnedTransfer",
+    "LinearHead",
+    "NeuMF",
+    "NoTransfer",
+    "ParamSpec",
+    "Scalar",
+    "Transfer",
+]

@@ -80,10 +80,18 @@ class Backbone(ABC):
     """Set where the score has this form, for which there is a faster way to train."""
     hidden: int = 1
     """Largest number of intermediate values per scored pair; bounds how many pairs are scored at once."""
+    reshapes: bool = False
+    """Whether `look` does anything."""
+
+    def look(self, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], liked: Tensor) -> dict[str, Tensor]:
+        """The item tables as the client scores with them, given those it holds; `liked` (clients, n) marks the rows
+        of its training positives. Differentiable. By default tables are scored with as they are.
+        """
+        return dict(tables)
 
     @abstractmethod
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
-        """(clients, n) logits, from the non-item parameters and, per item table, n gathered rows (clients, n, d)."""
+        """(clients, n) logits, from the non-item parameters and n rows (clients, n, d) of every table as looked at."""
 
     def named(
         self, *, role: Role | None = None, scope: Scope | None = None, kept: bool | None = None

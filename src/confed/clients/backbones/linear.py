@@ -14,12 +14,12 @@ class LinearHead(Backbone):
 
     bilinear = Bilinear("weight", "items", "bias")
 
-    def __init__(self, items: int, width: int, items_scope: Scope = "shared") -> None:
+    def __init__(self, items: int, width: int, items_scope: Scope = "shared", deviation: float = 1.0) -> None:
         bound = width**-0.5
         self.params = (
             ParamSpec("weight", (width,), "head", "private", uniform(bound)),
             ParamSpec("bias", (1,), "head", "private", uniform(bound)),
-            ParamSpec("items", (items, width), "item", items_scope, normal(1.0)),
+            ParamSpec("items", (items, width), "item", items_scope, normal(deviation)),
         )
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +32,13 @@ class Whole:
     step: int
     """Random choices of this step are drawn from `stream` in slot `step`."""
     round: int = 1
+
+    def drawn(self, items: int, count: int) -> Tensor:
+        """(count,) distinct items of `items`, in order, the same for all clients; all of them where they are fewer."""
+        if count >= items:
+            return torch.arange(items)
+        bits = self.stream.bits(np.arange(items), self.step)
+        return torch.from_numpy(np.sort(np.argpartition(bits, count)[:count]))
 
 
 class DenseTerm(ABC):

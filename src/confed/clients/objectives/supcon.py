@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -88,19 +87,14 @@ class SupCon(DenseTerm):
         if "membership" not in whole.side:
             return values, {}
         categories = Categories(whole.side["membership"].long())
-        anchors = self._draw(whole, len(categories.of))
+        items = len(categories.of)
+        anchors = whole.drawn(items, self.anchors if items > self.exact_up_to else items)
         gradients = torch.empty_like(tables)
         for clients in _same_tables(whole.alike):
             value, gradient = self._form(tables[clients[0]], categories, self.temperature, anchors)
             values[clients] = self.weight * value.double()
             gradients[clients] = self.weight * gradient
         return values, apart(gradients, whole.tables, self.tables)
-
-    def _draw(self, whole: Whole, items: int) -> Tensor:
-        if items <= max(self.exact_up_to, self.anchors):
-            return torch.arange(items)
-        bits = whole.stream.bits(np.arange(items), whole.step)
-        return torch.from_numpy(np.sort(np.argpartition(bits, self.anchors)[: self.anchors]))
 
 
 def _same_tables(alike: Tensor) -> list[Tensor]:

@@ -77,7 +77,9 @@ class PlainDual(nn.Module):
     means of both tables over the `positives`, which are set before training.
     """
 
-    def __init__(self, inner: nn.Module, items: int, dim: int, layers: int, alpha: float, kind: str = "ace") -> None:
+    def __init__(
+        self, inner: PlainLinear | PlainDot, items: int, dim: int, layers: int, alpha: float, kind: str = "ace"
+    ) -> None:
         super().__init__()
         self.inner = inner
         self.personal = nn.Embedding(items, dim)
@@ -103,8 +105,7 @@ class PlainDual(nn.Module):
 
     def forward(self, item: Tensor) -> Tensor:
         enhanced, own = self.views()
-        logit: Tensor = self.inner.score(enhanced[item] + own[item])
-        return logit
+        return self.inner.score(enhanced[item] + own[item])
 
 
 def list_consistency(enhanced: Tensor, own: Tensor, positives: Tensor, temperature: float) -> Tensor:

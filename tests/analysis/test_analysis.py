@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 
+from confed.analysis.correlation import feature_correlation
 from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.degradation import degradation, unusualness
 from confed.analysis.elbow import ElbowCurve
 from confed.analysis.items import item_map
 from confed.analysis.maps import on_a_plane
+from confed.analysis.overlap import DEPTH, view_overlap
 from confed.analysis.participation import participation
 from confed.analysis.users import user_clusters
+from confed.ragged import Ragged
 
 
 def line(number, members, loss=0.5):
@@ -101,3 +106,46 @@ def test_the_plane_keeps_apart_what_is_apart_and_is_seeded():
     spread = max(first.std(), second.std())
     assert np.linalg.norm(first.mean(0) - second.mean(0)) > spread
     assert on_a_plane(points[:3]).shape == (3, 2)
+
+
+def test_overlap_of_the_same_and_of_disjoint_rankings():
+    """100 clients, so that more than one chunk is asked for; the last ones rank everything the other way round."""
+    scores = torch.arange(2.0 * DEPTH).expand(100, -1)
+    other = scores.clone()
+    other[90:] *= -1
+    asked = []
+
+    def both(users):
+        asked.append(users)
+        return scores[users], other[users]
+
+    found = view_overlap(both, 100)
+    assert [user for users in asked for user in users] == list(range(100))
+    assert found.values[:90].tolist() == pytest.approx([1.0] * 90)
+    assert found.values[90:].tolist() == pytest.approx([0.0] * 10)
+    assert found.mean == pytest.approx(0.9)
+    assert found.figure().data[0].x.tolist() == found.values.tolist()
+
+
+def test_no_overlap_where_there_is_one_view():
+    assert view_overlap(lambda users: None, 5) is None
+
+
+def test_correlations_below_the_threshold_are_not_shown():
+    shared, own = torch.eye(2), torch.tensor([[1.0, 0.002], [0.004, -2.0]])
+    found = feature_correlation(shared, own, client=7)
+    np.testing.assert_allclose(found.entries, own.numpy() / 2)
+    assert found.above == pytest.approx(0.5)  # 0.001 and 0.002 lie below
+    assert found.figure().data[0].z.tolist() == [[0.5, 0.0], [0.0, -1.0]]
+
+
+def test_an_unusual_client_shares_nothing_with_others():
+    """Cosines by hand: clients 0 and 1 share one of two and one items, client 2 shares nothing."""
+    positives = Ragged.of([[0, 1], [1], [5, 5, 6]])
+    expected = 1 - np.array([2**-0.5, 2**-0.5, 0.0]) / 2
+    assert unusualness(positives).tolist() == pytest.approx(expected.tolist())
+    found = degradation(np.array([1.0, 1.0, 3.0]), positives)
+    assert found.rank_correlation == pytest.approx(1.0)
+    assert found.items.tolist() == [2, 1, 3]
+    assert found.figure().data[0].y.tolist() == [1.0, 1.0, 3.0]
+    assert degradation(np.ones(3), positives).rank_correlation == 0.0

@@ -79,3 +79,60 @@ def test_a_method_without_shared_parameters_has_one_view():
     chosen = method_named("scalar")
     pieces = chosen.pieces(chosen.config("tiny", {}), ITEMS)
     assert LocalEngine(pieces, cut().training, 0).views == ("local",)
+
+
+@pytest.mark.parametrize("method", ["fed3cr", "fedrap"])
+def test_two_views_add_up_to_the_score(method):
+    some = engine(method, item_rate=1.0)
+    some.round(1, {})
+    state = some.serving_state()
+    clients = np.array([5, 0, 17])
+    shared, own = some.two_scores(state, 1, clients)
+    bias = state["client.bias"][clients] if method == "fedrap" else 0.0
+    torch.testing.assert_close(shared + own - bias, some.serve(state, 1, clients))
+    tables = some.two_tables(state, clients)
+    assert [table.shape for table in tables] == [(3, ITEMS, 4)] * 2
+    torch.testing.assert_close(tables[1], state["client.own"][clients])
+
+
+def test_the_two_views_of_one_table_are_before_and_after_training():
+    some = engine("pfedrec")
+    some.round(1, {})
+    recorder = Recorder(USERS, ITEMS)
+    some.round(2, {"local": recorder})
+    state = some.serving_state()
+    clients = np.array([20, 3, 11])
+    shared, own = some.two_scores(state, 2, clients)
+    torch.testing.assert_close(own, recorder.scores[clients])
+    head = [some.store.tensors[name][clients] for name in ("weight", "bias")]
+    torch.testing.assert_close(shared, head[0] @ state["server.items"].T + head[1])
+    assert some.two_tables(state, clients) is None
+
+
+def test_a_method_with_one_table_under_the_global_view_has_one_view():
+    some = engine("fedmf")
+    some.round(1, {})
+    assert some.two_scores(some.serving_state(), 1, np.arange(3)) is None
+
+
+@pytest.mark.parametrize("chunk", [3, None])
+def test_drift_is_what_the_next_round_of_training_changes(chunk):
+    some = engine("fedmf", chunk=chunk)
+    some.round(1, {})
+    state = {name: value.clone() for name, value in some.state().items()}
+    drift = some.drift(state, 1)
+    some.load(state)
+    cohort, _ = some._train(np.arange(USERS), some.pieces.strategy.download(), 2)
+    moved = cohort.upload(["items"]).tensors["items"].dense() - state["server.items"]
+    expected = torch.empty(USERS, dtype=torch.float64)
+    expected[cohort.clients] = moved.square().mean(dim=(1, 2)).sqrt()
+    torch.testing.assert_close(drift, expected)
+    assert engine("local-only").drift(engine("local-only").state(), 1) is None
+
+
+def test_upload_parts_say_what_the_bytes_are():
+    assert engine("fedmf").upload_parts() == {"item tables": ITEMS * 4 * 8}
+    parts = engine("fed3cr", layers=2).upload_parts()
+    generator = (8 * 16 + 16) + (16 * 16 + 16)
+    assert parts == {"item tables": ITEMS * 4 * 8, "networks": generator * 8}
+    assert engine("local-only").upload_parts() == {}

@@ -11,6 +11,8 @@ from tests.tiny import interactions
 
 SETTINGS = {"rounds": 3, "options": {"dim": 4, "clusters": 4, "negatives": 15, "cutoffs": "5,10"}}
 
+TWO_VIEWS = ("Two views of the items", "What the two views have in common", "Consensus degradation")
+
 
 @pytest.fixture(scope="module")
 def cofedrec_run(tmp_path_factory):
@@ -68,12 +70,14 @@ def test_names_from_the_data_are_escaped(cofedrec_run):
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        ("pfedrec", {"Learning curves", "Time and traffic", "K-Means on clients"}),
+        ("pfedrec", {"Learning curves", "Time and traffic", "K-Means on clients", "Two views of the items"}),
+        ("fed3cr", {"Learning curves", "Time and traffic", *TWO_VIEWS}),
+        ("fedrap", {"Learning curves", "Time and traffic", *TWO_VIEWS}),
         ("popularity", {"Learning curves", "Time and traffic"}),
         ("local-only", {"Learning curves", "Time and traffic"}),
     ],
 )
 def test_other_methods_show_what_they_have(method, expected, tmp_path):
-    options = {"negatives": 15, "cutoffs": "5,10"}
+    options = {"negatives": 15, "cutoffs": "5,10", **({"item_rate": 1.0} if method == "fed3cr" else {})}
     run = confed.run(method, interactions(), out=tmp_path, rounds=2, options=options)
     assert {section.title for section in sections(run)} == expected

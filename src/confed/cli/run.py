@@ -25,7 +25,7 @@ from confed.cli.options import (
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
-from confed.cli.tables import results_table
+from confed.cli.tables import human_bytes, results_table
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
@@ -113,6 +113,10 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             if view != summary["view"]:
                 values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"
                 console.print(f"the same round under the {view} view: {values}", highlight=False)
+        parts = summary.get("upload_parts", {})
+        if len(parts) > 1:
+            sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
+            console.print(f"upload of a client in a round: {sizes}", highlight=False)
         if "run_dir" in summary:
             console.print(f"run folder: {summary['run_dir']}", highlight=False)
 

@@ -13,9 +13,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from confed.clients.backbones import Backbone
+from confed.clients.backbones import Backbone, DualTable
 from confed.clients.fused import fusable, train_fused
 from confed.clients.fused_additive import fusable_additive, train_additive
+from confed.clients.fused_dual import fusable_dual, train_dual
 from confed.clients.objectives import BCE, Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
@@ -82,6 +83,10 @@ class Cohort:
             rates = {name: self._rate(step, name) for name in step.rates}
             found, self.scale = train_additive(self.params, self.tables, self.rows, procedure, rates, stream, number)
             return found
+        if isinstance(self.backbone, DualTable) and fusable_dual(self.backbone, procedure):
+            step = procedure.steps[0]
+            rates = {name: self._rate(step, name) for name in step.rates}
+            return train_dual(self.backbone, self.params, self.tables, self.rows, procedure, rates, stream)
         return values | self._train_batched(procedure, stream)
 
     def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:

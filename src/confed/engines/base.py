@@ -37,6 +37,10 @@ class Trainer(ABC):
     views: tuple[View, ...]
     """All views it can be scored under."""
 
+    def upload_parts(self) -> dict[str, int]:
+        """Bytes that one client sends in a round: of item tables, of networks, of anything else. Empty if none are."""
+        return {}
+
     @abstractmethod
     def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
         """Train round `number` (from 1) and fill the scorecards that were handed in, one per view."""

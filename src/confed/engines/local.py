@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.clients.cohort import Cohort, item_table, stored_scores
+from confed.clients.cohort import Cohort, item_rows, item_table, ready, stored_scores
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.data.split import TrainingData
@@ -91,6 +91,15 @@ class LocalEngine(Trainer):
         if number == 1:
             download_bytes += self._first_tables
         return RoundReport(loss / len(clients), len(clients), uploads.nbytes, download_bytes, strategy.notes())
+
+    def upload_parts(self) -> dict[str, int]:
+        kinds = {"item": "item tables", "net": "networks"}
+        parts: dict[str, int] = {}
+        for spec in self.pieces.backbone.named(scope="shared"):
+            if spec.name in self.pieces.strategy.uploads:
+                kind = kinds.get(spec.role, "other")
+                parts[kind] = parts.get(kind, 0) + math.prod(spec.shape) * self.dtype.itemsize
+        return parts
 
     @property
     def _first_tables(self) -> int:
@@ -225,6 +234,65 @@ class LocalEngine(Trainer):
             sent = cohort.upload(names).tensors
             dense = [t if isinstance(t, Tensor) else t.dense() for t in sent.values()]
             found[cohort.clients] = torch.cat(dense, dim=2)
+        return found
+
+    def two_tables(self, state: Mapping[str, Tensor], clients: Ints) -> tuple[Tensor, Tensor] | None:
+        """(clients, items, d) twice: the shared table as `clients` look at it and their own, as they were served.
+
+        None where they score with one table only. Changes the trainer's state.
+        """
+        if not self.pieces.backbone.views:
+            return None
+        _, seen = self._ready(state, clients)
+        shared, own = (seen[name].expand(len(clients), -1, -1) for name in self.pieces.backbone.views)
+        return shared, own
+
+    def two_scores(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> tuple[Tensor, Tensor] | None:
+        """(clients, items) twice: how `clients` score by what everybody shares, and by what is their own.
+
+        With two tables by each of them alone; under the `local` view by the table they received and by what they made
+        of it, with the same head. None where there is only one view of an item. Changes the trainer's state.
+        """
+        backbone = self.pieces.backbone
+        if backbone.views:
+            params, seen = self._ready(state, clients)
+            shared, own = (backbone.scored_alone(params, seen[name]) for name in backbone.views)
+            return shared, own
+        if not self._rebuilds:
+            return None
+        self.load(state)
+        download = self.pieces.strategy.download()
+        received = item_rows(backbone, self.store, download, torch.from_numpy(clients))
+        cohort, _ = self._train(clients, download, number)
+        place = torch.from_numpy(np.argsort(cohort.clients.numpy())[np.argsort(np.argsort(clients))])
+        params = {name: value[place] for name, value in cohort.params.items()}
+        return backbone.logits(params, received), cohort.scores()[place]
+
+    def _ready(self, state: Mapping[str, Tensor], clients: Ints) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Parameters and tables as `clients` look at them, in the state that was served."""
+        self.load(state)
+        backbone, download = self.pieces.backbone, self.pieces.strategy.download()
+        some = torch.from_numpy(clients)
+        params, tables, liked = ready(backbone, self.store, download, some, self.data.positives)
+        return params, backbone.look(params, tables, liked)
+
+    def drift(self, state: Mapping[str, Tensor], number: int) -> Tensor | None:
+        """(clients,): how far one more round of local training takes each client's shared item tables from those the
+        server sends, as a root mean square over entries. None where no table is shared. Changes the trainer's state.
+        """
+        names = [spec.name for spec in self.pieces.backbone.named(role="item", scope="shared")]
+        if not names:
+            return None
+        self.load(state)
+        download = self.pieces.strategy.download()
+        found = torch.zeros(self.data.users, dtype=torch.float64)
+        for chunk in self._chunks(np.arange(self.data.users)):
+            # A chunk is in the order in which its rows are drawn, longest first.
+            before = {name: item_table(name, self.store, download, torch.from_numpy(chunk)) for name in names}
+            cohort, _ = self._train(chunk, download, number + 1)
+            sent = cohort.upload(names).tensors
+            moved = [(t if isinstance(t, Tensor) else t.dense()) - before[name] for name, t in sent.items()]
+            found[cohort.clients] = torch.cat(moved, dim=2).double().square().mean(dim=(1, 2)).sqrt()
         return found
 
 

@@ -101,10 +101,12 @@ class Fed3CRConfig(FederatedConfig):
     """How cosines become probabilities in L_a."""
     divergence: bool = False
     """L_a as symmetric Kullback-Leibler divergence: without the entropies in its cross-entropy."""
-    init_deviation: float = Field(default=0.1, gt=0)
-    """Standard deviation of the initial shared table and user vector."""
-    own_deviation: float = Field(default=0.01, gt=0)
-    """Standard deviation of the initial own table."""
+    init_deviation: float = Field(default=1.0, gt=0)
+    """Standard deviation of the initial shared table."""
+    own_deviation: float = Field(default=1.0, gt=0)
+    """Standard deviation of the initial own table. Cosines of tiny rows have huge gradients, so not near 0."""
+    user_deviation: float = Field(default=0.1, gt=0)
+    """Standard deviation of the initial user vector, on fedmf and fedncf."""
 
     @property
     def parts(self) -> tuple[Ace, Consistency, Complementarity]:
@@ -123,7 +125,7 @@ class Fed3CRConfig(FederatedConfig):
 
     def scored_by(self, items: int) -> Backbone:
         if self.backbone == "fedmf":
-            return Dot(items, self.dim, self.init_deviation)
+            return Dot(items, self.dim, self.init_deviation, self.user_deviation)
         if self.backbone == "fedncf":
             tower = (self.dim, max(self.dim // 2, 1), max(self.dim // 4, 1))
             return NeuMF(items, self.dim, tower, "neumf", normal(self.init_deviation))

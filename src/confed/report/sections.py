@@ -9,9 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 from torch import Tensor
 
+from confed.analysis.correlation import feature_correlation
 from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.degradation import degradation
 from confed.analysis.elbow import ElbowCurve
 from confed.analysis.items import item_map
+from confed.analysis.overlap import view_overlap
 from confed.analysis.participation import participation
 from confed.analysis.users import user_clusters
 from confed.runs.api import Run
@@ -20,6 +23,8 @@ _MOST_CLIENTS = 3000
 """Clients whose tables are clustered; their inner products and the picture take seconds up to here."""
 _MOST_ROWS = 8_000_000
 """Rows of all clients' tables together, for the sake of memory."""
+_SHOWN_CLIENT = 22
+"""Whose features are shown; the paper shows client 22, for no reason it gives."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,9 @@ def sections(run: Run, progress: Callable[[str], None] = lambda title: None) -> 
         ("The elbow", _elbow),
         ("Items by category", _items),
         ("K-Means on clients", _users),
+        ("Two views of the items", _overlap),
+        ("What the two views have in common", _correlation),
+        ("Consensus degradation", _degradation),
     ):
         progress(title)
         found = make(run)
@@ -118,3 +126,39 @@ def _users(run: Run) -> Found | None:
     state = "as clients trained them, which is what a server sees" if as_trained else "as the server's step left them"
     text = f"Clients' whole item tables in round {run.summary['best_round']}, {state}."
     return text, tuple(found.figure(k) for k in found.labels)
+
+
+def _overlap(run: Run) -> Found | None:
+    found = view_overlap(run.two_scores, run.summary["users"])
+    if found is None:
+        return None
+    text = (
+        f"Every client's ranking by what all share against its ranking by what is its own, round "
+        f"{run.summary['best_round']}: mean overlap {found.mean:.3f}, 1 where both are the same."
+    )
+    return text, (found.figure(),)
+
+
+def _correlation(run: Run) -> Found | None:
+    client = min(_SHOWN_CLIENT, run.summary["users"] - 1)
+    tables = run.two_tables([client])
+    if tables is None:
+        return None
+    found = feature_correlation(tables[0][0], tables[1][0], client)
+    return "Products of features over all items; nothing but white means that the tables are orthogonal.", (
+        found.figure(),
+    )
+
+
+def _degradation(run: Run) -> Found | None:
+    if run.two_tables([0]) is None:
+        return None
+    distance = run.drift()
+    if distance is None:
+        return None
+    found = degradation(distance.numpy(), run.training_items)
+    text = (
+        "How far one round of local training takes the shared table of every client from the consensus, against how "
+        "unlike others the client is. Colour: the number of items it trained on, which moves a table as well."
+    )
+    return text, (found.figure(),)

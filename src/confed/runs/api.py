@@ -17,6 +17,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import Protocol
 from confed.methods.registry import method_named
+from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
 from confed.runs.runner import Experiment, Listener, execute
@@ -89,6 +90,37 @@ class Run:
         if not isinstance(experiment.trainer, LocalEngine):
             return None
         return experiment.trainer.client_tables(self.best_state(), int(self.summary["best_round"]))
+
+    def two_tables(self, users: Sequence[int]) -> tuple[Tensor, Tensor] | None:
+        """(users, items, d) twice, in the chosen round: the shared item table as the clients numbered in `users` look
+        at it, and their own. None where a method has one table only.
+        """
+        trainer = self._prepared().trainer
+        if not isinstance(trainer, LocalEngine):
+            return None
+        return trainer.two_tables(self.best_state(), np.asarray(users, dtype=np.int64))
+
+    def two_scores(self, users: Sequence[int]) -> tuple[Tensor, Tensor] | None:
+        """(users, items) twice, in the chosen round: scores by what everybody shares, and by what is the client's own.
+
+        None where a method has one view of an item only.
+        """
+        trainer = self._prepared().trainer
+        if not isinstance(trainer, LocalEngine):
+            return None
+        return trainer.two_scores(self.best_state(), int(self.summary["best_round"]), np.asarray(users, dtype=np.int64))
+
+    def drift(self) -> Tensor | None:
+        """(users,): how far a round of local training takes each client's shared tables from the consensus."""
+        trainer = self._prepared().trainer
+        if not isinstance(trainer, LocalEngine):
+            return None
+        return trainer.drift(self.best_state(), int(self.summary["best_round"]))
+
+    @property
+    def training_items(self) -> Ragged:
+        """Of every user, the numbers of the items trained on."""
+        return self._prepared().cut.training.positives
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write a self-contained HTML page about the run, by default report.html in its folder."""
@@ -230,7 +262,8 @@ def _over_seeds(summaries: Sequence[Mapping[str, Any]], statistic: Callable[[lis
     pooled: dict[str, Any] = {}
     for name, value in summaries[0].items():
         if isinstance(value, Mapping):
-            pooled[name] = _over_seeds([summary[name] for summary in summaries], statistic)
+            section = _over_seeds([summary[name] for summary in summaries], statistic)
+            pooled |= {name: section} if section else {}
         elif "@" in name or name in _MEASURED:
             pooled[name] = statistic([summary[name] for summary in summaries])
     return pooled

@@ -229,6 +229,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "participations": totals["participants"],
         "upload_bytes": totals["upload_bytes"],
         "download_bytes": totals["download_bytes"],
+        "upload_parts": experiment.trainer.upload_parts(),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }

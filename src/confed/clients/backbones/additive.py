@@ -12,6 +12,8 @@ from confed.clients.backbones.base import Backbone, ParamSpec, inner, normal, un
 class Additive(Backbone):
     """s_i = w_u · (C[i] + D_u[i]) + b_u: `items` is C, `own` is D_u, which never leaves and is never replaced."""
 
+    views = ("items", "own")
+
     def __init__(self, items: int, width: int, deviation: float) -> None:
         bound = width**-0.5
         self.params = (
@@ -24,3 +26,6 @@ class Additive(Backbone):
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
         weight = params["weight"]
         return inner(rows["items"], weight) + inner(rows["own"], weight) + params["bias"]
+
+    def scored_alone(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        return inner(rows, params["weight"]) + params["bias"]

@@ -82,6 +82,8 @@ class Backbone(ABC):
     """Largest number of intermediate values per scored pair; bounds how many pairs are scored at once."""
     reshapes: bool = False
     """Whether `look` does anything."""
+    views: tuple[str, str] | None = None
+    """Where the score is that of a sum of two tables as looked at: the shared one and the client's own."""
 
     def look(self, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], liked: Tensor) -> dict[str, Tensor]:
         """The item tables as the client scores with them, given those it holds; `liked` (clients, n) marks the rows
@@ -92,6 +94,10 @@ class Backbone(ABC):
     @abstractmethod
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
         """(clients, n) logits, from the non-item parameters and n rows (clients, n, d) of every table as looked at."""
+
+    def scored_alone(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
+        """(clients, n) logits by rows of one of the `views` without the other."""
+        raise TypeError(f"{type(self).__name__} scores with one table")
 
     def named(
         self, *, role: Role | None = None, scope: Scope | None = None, kept: bool | None = None

@@ -14,9 +14,10 @@ class Dot(Backbone):
 
     bilinear = Bilinear("user", "items")
 
-    def __init__(self, items: int, width: int, deviation: float) -> None:
+    def __init__(self, items: int, width: int, deviation: float, user_deviation: float | None = None) -> None:
+        """`deviation` of all vectors at the start, but of the user's where that is given."""
         self.params = (
-            ParamSpec("user", (width,), "user", "private", normal(deviation)),
+            ParamSpec("user", (width,), "user", "private", normal(user_deviation or deviation)),
             ParamSpec("items", (items, width), "item", "shared", normal(deviation)),
         )
 

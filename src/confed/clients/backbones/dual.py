@@ -100,6 +100,7 @@ class DualTable(Backbone):
     """`backbone` with a second, private item table; its score is the backbone's on the sum of both."""
 
     reshapes = True
+    views = (ENHANCED, OWN)
 
     def __init__(self, backbone: Backbone, transfer: Transfer, deviation: float) -> None:
         """`deviation` of the own table at the start; never 0, cosines need a direction."""
@@ -119,10 +120,9 @@ class DualTable(Backbone):
         return {ENHANCED: enhanced, OWN: own}
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
-        return self.scored(params, rows[ENHANCED] + rows[OWN])
+        return self.scored_alone(params, rows[ENHANCED] + rows[OWN])
 
-    def scored(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """The backbone's logits on rows of one table, which may be either view alone."""
+    def scored_alone(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         pieces = torch.split(rows, list(self.shared.values()), dim=2)
         return self.backbone.logits(params, dict(zip(self.shared, pieces, strict=True)))
 

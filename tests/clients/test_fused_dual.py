@@ -1,0 +1,102 @@
+"""Fed3CR's fused training against the batched form."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from confed.clients.cohort import Cohort
+from confed.clients.fused_dual import fusable_dual
+from confed.clients.sampling import draw_rows
+from confed.clients.store import ClientStore
+from confed.methods.registry import method_named
+from confed.random import Stream
+from confed.records import Download
+from tests.tiny import ITEMS, USERS, cut
+
+OPTIONS = {
+    "dim": 4,
+    "learning_rate": 0.02,
+    "item_rate": 0.7,
+    "local_epochs": 3,
+    "alpha": 2.0,
+    "consistency_weight": 0.7,
+    "complementarity_weight": 0.9,
+}
+
+
+def pieces(**options):
+    config = method_named("fed3cr").config("tiny", {**OPTIONS, **options})
+    client = config.client(ITEMS)
+    return client, config.procedure(client)
+
+
+def cohort(backbone, procedure, dtype):
+    shared = {p.name: p.initial(0, dtype)[None] for p in backbone.named(scope="shared")}
+    rows = draw_rows(cut().training, np.arange(USERS), 4, Stream.of(0, "n"), dtype, whole=procedure.dense)
+    store = ClientStore(backbone, USERS, 0, dtype)
+    return Cohort(backbone, store, Download(shared, torch.zeros(USERS, dtype=torch.int64)), rows)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"layers": 1, "residual": True},
+        {"layers": 4, "detach_prototypes": True, "temperature": 0.2},
+        {"variant": "C0"},
+        {"variant": "C1"},
+        {"variant": "C4", "batch_decay": 1.0},
+        {"variant": "C6"},
+    ],
+)
+@pytest.mark.parametrize("batch_size", [7, 256])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 2e-3)])
+def test_fused_equals_batched(options, batch_size, dtype, tolerance):
+    backbone, procedure = pieces(batch_size=batch_size, **options)
+    assert fusable_dual(backbone, procedure)
+    fused, batched = cohort(backbone, procedure, dtype), cohort(backbone, procedure, dtype)
+    before = fused.tables["own"].clone()
+    losses = fused.train(procedure, Stream.of(0, "shuffle"), 3)
+    batched.round = 3
+    expected = batched._train_batched(procedure.at(3), Stream.of(0, "shuffle"))
+    close = {"rtol": tolerance, "atol": tolerance}
+    assert losses.keys() == expected.keys()
+    for name, loss in expected.items():
+        torch.testing.assert_close(losses[name], loss.double(), **close)
+    torch.testing.assert_close(fused.tables, batched.tables, **close)
+    torch.testing.assert_close(fused.params, batched.params, **close)
+    assert not torch.equal(before, fused.tables["own"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"backbone": "pfedrec"},
+        {"backbone": "fedncf"},
+        {"backbone": "fedrap"},
+        {"ace": "consensus"},
+        {"consistency": "Ls"},
+        {"complementarity": "Lm"},
+        {"top_one": "shifted"},
+        {"divergence": True},
+        {"reproduction": {"saturating_bce": True}},
+    ],
+)
+def test_other_forms_are_trained_in_batches(options):
+    assert not fusable_dual(*pieces(**options))
+
+
+def test_a_rate_per_client_follows_the_client():
+    backbone, procedure = pieces()
+    rates = torch.ones(USERS)
+    rates[5] = 0.0
+    step = procedure.steps[0]
+    own = replace(procedure, steps=(replace(step, rates={n: r * rates for n, r in step.rates.items()}),))
+    trained = cohort(backbone, own, torch.float64)
+    before = trained.tables["own"].clone()
+    trained.train(own, Stream.of(0, "shuffle"), 1)
+    changed = (trained.tables["own"] != before).flatten(1).any(dim=1)
+    assert changed.sum() == USERS - 1
+    assert not changed[(trained.clients == 5).nonzero()[0, 0]]

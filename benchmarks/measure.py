@@ -28,8 +28,10 @@ from confed.runs.memory import peak_rss_mb
 SEED = 0
 _WARM_UP = 2
 """Rounds before the clock counts: compilation, and in CoFedRec's first round there are no categories yet."""
-_CONTRAST_CLIENTS = 30
-"""Clients on which the oracle with the contrastive term is timed; the rest is scaled."""
+_DENSE = ("cofedrec", "fed3cr")
+"""Methods with terms on whole tables, for which the oracle would take minutes."""
+_DENSE_CLIENTS = 30
+"""Clients on which the oracle of these is timed; the rest is scaled."""
 
 
 def engine_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, Any]) -> dict[str, float]:
@@ -56,7 +58,7 @@ def engine_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, An
 def oracle_round(name: str, dataset: str) -> dict[str, float]:
     """One round of all clients, one after another. It is timed once: it takes as long as all of ours together.
 
-    With a contrastive term it would take minutes: there, clients of all lengths are timed and the rest is scaled.
+    With terms on whole tables it would take minutes: there, clients of all lengths are timed and the rest is scaled.
     """
     cut = split(load_dataset(dataset), STRICT, SEED)
     config: Any = method_named(name).config(dataset, {})
@@ -67,8 +69,8 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
     began = time.perf_counter()
     shared: plain.State = {key: torch.zeros_like(value) for key, value in state.items()}
     clients = np.argsort(cut.training.positives.lengths, kind="stable")
-    if name == "cofedrec":
-        clients = clients[np.linspace(0, cut.users - 1, _CONTRAST_CLIENTS).round().astype(np.int64)]
+    if name in _DENSE:
+        clients = clients[np.linspace(0, cut.users - 1, _DENSE_CLIENTS).round().astype(np.int64)]
     for client in clients.tolist():
         model = train_plainly(federation, state, cut, client, config.train_negatives, rng)
         for key, value in model.state_dict().items():
@@ -99,6 +101,8 @@ def plain_federation(name: str, config: Any, items: int) -> plain.PlainFederatio
     """The oracle's form of each method."""
     if name == "fedrap":
         return plain_fedrap(config, items)
+    if name == "fed3cr":
+        return plain_fed3cr(config, items)
     rate = config.learning_rate
     model: torch.nn.Module
     steps: tuple[plain.PlainStep, ...]
@@ -138,6 +142,30 @@ def plain_fedrap(config: Any, items: int) -> plain.PlainFederation:
         config.weight_decay,
         config.batch_decay,
         config.tolerance,
+    )
+
+
+def plain_fed3cr(config: Any, items: int) -> plain.PlainFederation:
+    """Two tables, the transfer matrix generated anew for every batch, both terms on whole tables by autograd."""
+
+    def penalty(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        assert isinstance(model, plain.PlainDual)
+        enhanced, own = model.views()
+        alike = plain.list_consistency(enhanced, own, model.positives, config.temperature)
+        apart = plain.orthogonality(enhanced, own)
+        value: torch.Tensor = config.consistency_weight * alike + config.complementarity_weight * apart
+        return value
+
+    rates = {"inner.user": config.learning_rate, "generator": config.learning_rate}
+    rates |= {"inner.embedding": config.item_rate, "personal": config.item_rate}
+    model = plain.PlainDual(plain.PlainDot(items, config.dim), items, config.dim, config.layers, config.alpha)
+    return plain.PlainFederation(
+        model,
+        (plain.PlainStep(rates),),
+        config.local_epochs,
+        config.batch_size,
+        penalty,
+        batch_decay=config.batch_decay,
     )
 
 

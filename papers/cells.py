@@ -6,10 +6,11 @@ finished cell is written at once, beside the recipe that made it.
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,21 @@ def run_cells(cells: Iterable[Cell], folder: Path) -> None:
                     failed.append(f"{cell.name}: {error}")
     if failed:
         raise SystemExit("\n".join(["these cells failed:", *failed]))
+
+
+def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], list[Cell]]], folder: Path) -> None:
+    """The command line of a recipe: some parts or all, some seeds or all."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description.splitlines()[0])
+    parser.add_argument("--only", choices=parts, nargs="+", default=list(parts), help="some parts")
+    parser.add_argument("--seeds", type=int, nargs="+", help="some seeds, so that two can run at once")
+    parser.add_argument("--list", action="store_true", help="list the cells and stop")
+    chosen = parser.parse_args()
+    cells = [cell for part in chosen.only for cell in parts[part]() if cell.seed in (chosen.seeds or [cell.seed])]
+    if chosen.list:
+        for cell in cells:
+            print("done   " if cell.path(folder).exists() else "missing", cell.name)
+    else:
+        run_cells(cells, folder)
 
 
 def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:

@@ -11,12 +11,11 @@ One small JSON file per cell in results/. published.toml holds the paper's figur
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from papers.cells import Cell, run_cells
+from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -131,19 +130,5 @@ PARTS = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m papers.cofedrec.recipe", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="some parts")
-    parser.add_argument("--seeds", type=int, nargs="+", help="some seeds, so that two can run at once")
-    parser.add_argument("--list", action="store_true", help="list the cells and stop")
-    chosen = parser.parse_args()
-    cells = [cell for part in chosen.only for cell in PARTS[part]() if cell.seed in (chosen.seeds or [cell.seed])]
-    if chosen.list:
-        for cell in cells:
-            print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
-    else:
-        run_cells(cells, RESULTS)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts("papers.cofedrec.recipe", __doc__, PARTS, RESULTS)

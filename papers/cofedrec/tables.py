@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from confed.methods.published import published
 from papers.cells import load_results, unpacked
 from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, RESULTS, SEEDS, VARIANTS, WEIGHTS
 from papers.marks import rendered
+from papers.rows import Result, pair, printed, table
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent.parent / "docs" / "cofedrec.md"
 PUBLISHED: Mapping[str, Mapping[str, Sequence[float]]] = tomllib.loads((HERE / "published.toml").read_text("utf-8"))
 
-Result = Mapping[str, Any]
+AFTER = "after the server's step"
 _DRAWS = 10_000
 
 
@@ -34,47 +34,33 @@ def served(result: Result) -> str:
     return next(view for view in result["views"] if view != "local")
 
 
-def pair(results: Sequence[Result], values: Callable[[Result], Mapping[str, float]], prefix: str = "") -> str:
-    """Mean ± standard deviation over seeds of HR@10 / NDCG@10."""
-    if not results:
-        return "–"
-    found = np.array([[values(r)[f"{prefix}hr@10"], values(r)[f"{prefix}ndcg@10"]] for r in results])
-    mean = [f"{m:.2f}" for m in found.mean(axis=0)]
-    if len(found) > 1:
-        mean = [f"{m} ± {s:.2f}" for m, s in zip(mean, found.std(axis=0, ddof=1), strict=True)]
-    return " / ".join(mean)
-
-
 def own(view: Callable[[Result], str]) -> Callable[[Result], Mapping[str, float]]:
     """A view's metrics at the round that its own validation metric chooses."""
     return lambda result: result["own_round"][view(result)]
 
 
-def printed(table: str, row: str) -> str:
-    figures = PUBLISHED[table].get(row)
-    return " / ".join(f"{value:.2f}" for value in figures) if figures else "–"
+def published_in(paper_table: str, row: str) -> str:
+    return printed(PUBLISHED[paper_table].get(row))
 
 
 def ablations(results: Sequence[Result]) -> str:
     """Table 2: both protocols, both views, each view at the round its own validation metric chooses."""
-    lines = [
-        "| variant | published | `paper`, local | `paper`, after the server's step | `strict`, local | "
-        "`strict`, after the server's step |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ["variant", "published"]
+    head += [f"`{protocol}`, {view}" for protocol in ("paper", "strict") for view in ("local", AFTER)]
+    rows = []
     for variant in VARIANTS:
         columns = [
             pair([r for r in select(results, variant, protocol) if r["seed"] in SEEDS], own(view))
             for protocol in ("paper", "strict")
             for view in (lambda r: "local", served)
         ]
-        lines.append(f"| {variant} | {printed('table 2', variant)} | {' | '.join(columns)} |")
-    return "\n".join(lines)
+        rows.append([variant, published_in("table 2", variant), *columns])
+    return table(head, rows)
 
 
 def spread(results: Sequence[Result]) -> str:
     """The whole method under `paper`: the loss in logit space and the published code's, three seeds and more."""
-    lines = ["| loss | seeds | local | pushed | pushed, lowest and highest HR@10 |", "|---|---|---|---|---|"]
+    rows = []
     for loss, variant in (("logit space (default)", "full"), ("the published code's", "full, saturating")):
         every = select(results, variant)
         few = [r for r in every if r["seed"] in SEEDS]
@@ -83,17 +69,14 @@ def spread(results: Sequence[Result]) -> str:
                 hits = [r["own_round"]["pushed"]["hr@10"] for r in found]
                 columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
                 seeds = f"{min(r['seed'] for r in found)} to {max(r['seed'] for r in found)}"
-                lines.append(f"| {loss} | {seeds} | {' | '.join(columns)} | {min(hits):.2f}, {max(hits):.2f} |")
-    return "\n".join(lines)
+                rows.append([loss, seeds, *columns, f"{min(hits):.2f}, {max(hits):.2f}"])
+    return table(["loss", "seeds", "local", "pushed", "pushed, lowest and highest HR@10"], rows)
 
 
 def significance(results: Sequence[Result]) -> str:
     """Paired over users, seeds averaged, and always the same view on both sides."""
-    lines = [
-        "| difference | protocol | HR@10, local | HR@10, after the server's step | NDCG@10, local | "
-        "NDCG@10, after the server's step |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ["difference", "protocol", *(f"{m}, {view}" for m in ("HR@10", "NDCG@10") for view in ("local", AFTER))]
+    rows = []
     grown = [variant for variant in VARIANTS if not variant.startswith("origin")]
     contrasts = [(variant, "origin") for variant in grown] + [("full", "user-p"), ("full", "item-sc")]
     for one, other in contrasts:
@@ -105,8 +88,8 @@ def significance(results: Sequence[Result]) -> str:
                     for metric in ("hr", "ndcg")
                     for view in (lambda r: "local", served)
                 ]
-                lines.append(f"| {one} − {other} | `{protocol}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
+                rows.append([f"{one} − {other}", f"`{protocol}`", *cells])
+    return table(head, rows)
 
 
 def _difference(sides: Sequence[Sequence[Result]], view: Callable[[Result], str], metric: str, protocol: str) -> str:
@@ -122,46 +105,38 @@ def _difference(sides: Sequence[Sequence[Result]], view: Callable[[Result], str]
 
 def schedules(results: Sequence[Result]) -> str:
     """On the seeds that both have."""
-    lines = ["| schedule | seeds | local | pushed | seconds per round |", "|---|---|---|---|---|"]
+    rows = []
     seeds = {r["seed"] for r in select(results, "every-step")}
     for name, variant in (("once-per-round", "full"), ("every-step", "every-step")):
         found = [r for r in select(results, variant) if r["seed"] in seeds]
         if found:
             seconds = np.mean([r["seconds_per_round"] for r in found])
             columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
-            lines.append(f"| {name} | {len(found)} | {' | '.join(columns)} | {seconds:.1f} |")
-    return "\n".join(lines)
+            rows.append([name, str(len(found)), *columns, f"{seconds:.1f}"])
+    return table(["schedule", "seeds", "local", "pushed", "seconds per round"], rows)
 
 
 def group_rounds(results: Sequence[Result]) -> str:
     """Figure 2, and which rounds validation chooses."""
-    lines = [
-        "| seed | mean share in the group | in more than 70 of 100 rounds | published | chosen round (pushed) | "
-        "group in that round | median group |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    head = ["seed", "mean share in the group", "in more than 70 of 100 rounds", "published", "chosen round (pushed)"]
+    rows = []
     for result in select(results, "full"):
         rounds_in, sizes = np.array(result["rounds_in_group"]), np.array(result["group_sizes"])
         chosen = int(result["own_round"]["pushed"]["round"])
         share = 100 * sizes.mean() / len(rounds_in)
         often = 100 * (rounds_in > 0.7 * len(sizes)).mean()
-        lines.append(
-            f"| {result['seed']} | {share:.1f} % | {often:.1f} % | {printed('figure 2', 'ml-100k')} % | {chosen} | "
-            f"{sizes[chosen - 1]} of {len(rounds_in)} | {np.median(sizes):.0f} |"
-        )
-    return "\n".join(lines)
+        shares = f"{share:.1f} %", f"{often:.1f} %", f"{published_in('figure 2', 'ml-100k')} %"
+        group = f"{sizes[chosen - 1]} of {len(rounds_in)}"
+        rows.append([str(result["seed"]), *shares, str(chosen), group, f"{np.median(sizes):.0f}"])
+    return table([*head, "group in that round", "median group"], rows)
 
 
 def datasets(results: Sequence[Result]) -> str:
     """Table 1's row and table 9's, beside popularity where it was run."""
-    lines = [
-        "| dataset | protocol | method | rounds | after the server's step | published | local | full ranking | "
-        "published | seconds per round | MB |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = ["dataset", "protocol", "method", "rounds", AFTER, "published", "local", "full ranking", "published"]
     shown = [r for r in results if r["seed"] == 0 and r["variant"] in ("", "full", "full, 40 rounds")]
     ordered = sorted(shown, key=lambda r: (r["dataset"], r["protocol"], r["method"]))
-    return "\n".join([*lines, *(f"| {' | '.join(_dataset_row(result))} |" for result in ordered)])
+    return table([*head, "seconds per round", "MB"], [list(_dataset_row(result)) for result in ordered])
 
 
 def _dataset_row(result: Result) -> Iterator[str]:
@@ -176,18 +151,18 @@ def _dataset_row(result: Result) -> Iterator[str]:
     yield from (f"{result['seconds_per_round']:.1f}", f"{result['peak_rss_mb']:.0f}")
 
 
-def sweep(table: str, rows: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
+def sweep(paper_table: str, shown_as: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
     """A table of single-seed cells: its rows are the variants named, under the name shown."""
 
     def made(results: Sequence[Result]) -> str:
-        lines = ["| | published | local | after the server's step |", "|---|---|---|---|"]
-        for variant, shown in rows.items():
+        rows = []
+        for variant, shown in shown_as.items():
             found = [r for r in select(results, variant) if r["seed"] == 0]
             if found:
                 columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
-                figures = printed(table, variant) if table in PUBLISHED else "–"
-                lines.append(f"| {shown} | {figures} | {' | '.join(columns)} |")
-        return "\n".join(lines)
+                figures = published_in(paper_table, variant) if paper_table in PUBLISHED else "–"
+                rows.append([shown, figures, *columns])
+        return table(["", "published", "local", AFTER], rows)
 
     return made
 

@@ -1,0 +1,37 @@
+"""Rows of the tables in the docs: figures over seeds, beside what was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Result = Mapping[str, Any]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    rule = "|" + "---|" * len(head)
+    shown = [f"| {' | '.join(line)} |" for line in lines]
+    shown[1] = rule
+    return "\n".join(shown)
+
+
+def pair(
+    results: Sequence[Result], values: Callable[[Result], Mapping[str, float]] = lambda r: r, prefix: str = ""
+) -> str:
+    """Mean ± standard deviation over seeds of HR@10 / NDCG@10."""
+    if not results:
+        return "–"
+    found = np.array([[values(r)[f"{prefix}hr@10"], values(r)[f"{prefix}ndcg@10"]] for r in results])
+    mean = [f"{m:.2f}" for m in found.mean(axis=0)]
+    if len(found) > 1:
+        mean = [f"{m} ± {s:.2f}" for m, s in zip(mean, found.std(axis=0, ddof=1), strict=True)]
+    return " / ".join(mean)
+
+
+def printed(figures: Sequence[float] | None) -> str:
+    """A published pair, or a dash."""
+    return " / ".join(f"{value:.2f}" for value in figures) if figures else "–"

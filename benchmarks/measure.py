@@ -149,8 +149,8 @@ def plain_fed3cr(config: Any, items: int) -> plain.PlainFederation:
     """Two tables, the transfer matrix generated anew for every batch, both terms on whole tables by autograd."""
 
     def penalty(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
-        assert isinstance(model, plain.PlainDual)
-        enhanced, own = model.views()
+        assert isinstance(model, plain.PlainDual) and model.seen is not None
+        enhanced, own = model.seen
         alike = plain.list_consistency(enhanced, own, model.positives, config.temperature)
         apart = plain.orthogonality(enhanced, own)
         value: torch.Tensor = config.consistency_weight * alike + config.complementarity_weight * apart
@@ -158,7 +158,8 @@ def plain_fed3cr(config: Any, items: int) -> plain.PlainFederation:
 
     rates = {"inner.user": config.learning_rate, "generator": config.learning_rate}
     rates |= {"inner.embedding": config.item_rate, "personal": config.item_rate}
-    model = plain.PlainDual(plain.PlainDot(items, config.dim), items, config.dim, config.layers, config.alpha)
+    inner = plain.PlainDot(items, config.dim)
+    model = plain.PlainDual(inner, items, config.dim, config.layers, config.alpha, residual=config.residual)
     return plain.PlainFederation(
         model,
         (plain.PlainStep(rates),),

@@ -74,37 +74,49 @@ class PlainDual(nn.Module):
     """Fed3CR's client: `inner` scores with the sum of its item table, reshaped, and a personal one.
 
     `inner` has its table in `embedding` and scores rows of it with `score`. The transfer matrix is generated from the
-    means of both tables over the `positives`, which are set before training.
+    means of both tables over the `positives`, which are set before training; `seen` keeps what the last score was made
+    from, for the terms.
     """
 
     def __init__(
-        self, inner: PlainLinear | PlainDot, items: int, dim: int, layers: int, alpha: float, kind: str = "ace"
+        self,
+        inner: PlainLinear | PlainDot,
+        items: int,
+        dim: int,
+        layers: int,
+        alpha: float,
+        kind: str = "ace",
+        *,
+        residual: bool = True,
     ) -> None:
         super().__init__()
         self.inner = inner
         self.personal = nn.Embedding(items, dim)
-        self.alpha, self.kind = alpha, kind
+        self.alpha, self.kind, self.residual = alpha, kind, residual
         widths = [2 ** (number + 1) * dim for number in range(layers)] + [dim * dim]
         pairs = itertools.pairwise(widths) if kind == "ace" else []
         self.generator = nn.ModuleList(nn.Linear(a, b) for a, b in pairs)
-        self.transfer = nn.Parameter(torch.eye(dim))
+        self.transfer = nn.Parameter(torch.eye(dim)) if kind in ("consensus", "unified") else None
         self.positives = torch.tensor([], dtype=torch.long)
+        self.seen: tuple[Tensor, Tensor] | None = None
 
     def views(self) -> tuple[Tensor, Tensor]:
         """Both tables as the client looks at them."""
         shared, own = self.inner.embedding.weight, self.personal.weight
         if self.kind == "off":
             return shared, own
-        if self.kind != "ace":
+        if self.transfer is not None:
             return shared @ self.transfer.T, own @ self.transfer.T if self.kind == "unified" else own
         hidden = torch.cat([shared[self.positives].mean(dim=0), own[self.positives].mean(dim=0)])
         for number, layer in enumerate(self.generator):
             hidden = layer(torch.relu(hidden) if number else hidden)
         matrix = self.alpha * hidden.view(shared.shape[1], shared.shape[1])
+        if self.residual:
+            matrix = matrix + torch.eye(len(matrix), dtype=matrix.dtype)
         return shared @ matrix.T, own
 
     def forward(self, item: Tensor) -> Tensor:
-        enhanced, own = self.views()
+        self.seen = enhanced, own = self.views()
         return self.inner.score(enhanced[item] + own[item])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        variant = self.variant.replace(",", "").replace(" ", "-")
+        variant = re.sub(r"[^\w.-]+", "-", self.variant)
         parts = (self.dataset, self.protocol, self.method, variant, f"seed{self.seed}")
         return "_".join(part for part in parts if part)
 
@@ -70,10 +71,16 @@ def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], l
     """The command line of a recipe: some parts or all, some seeds or all."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description.splitlines()[0])
     parser.add_argument("--only", choices=parts, nargs="+", default=list(parts), help="some parts")
+    parser.add_argument("--protocols", nargs="+", help="some protocols, likewise")
     parser.add_argument("--seeds", type=int, nargs="+", help="some seeds, so that two can run at once")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
     chosen = parser.parse_args()
-    cells = [cell for part in chosen.only for cell in parts[part]() if cell.seed in (chosen.seeds or [cell.seed])]
+    cells = [
+        cell
+        for part in chosen.only
+        for cell in parts[part]()
+        if cell.seed in (chosen.seeds or [cell.seed]) and cell.protocol in (chosen.protocols or [cell.protocol])
+    ]
     if chosen.list:
         for cell in cells:
             print("done   " if cell.path(folder).exists() else "missing", cell.name)
@@ -97,6 +104,24 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
         result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
     with written_beside(cell.path(folder)) as beside:
         beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def kept_run(
+    method: str, dataset: str, rounds: int, folder: Path, options: Mapping[str, Any] | None = None
+) -> confed.Run:
+    """The run under `paper` in `folder`: finished if it was broken off, started if it is not there."""
+    with live_progress() as listener:
+        if (folder / "config.toml").exists():
+            return confed.resume(folder, listener=listener)
+        return confed.run(
+            method,
+            dataset,
+            protocol="paper",
+            rounds=rounds,
+            folder=folder,
+            options=dict(options or {}),
+            listener=listener,
+        )
 
 
 def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:

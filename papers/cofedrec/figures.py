@@ -16,21 +16,13 @@ from typing import Any
 import confed
 from confed.analysis.participation import participation
 from confed.analysis.users import user_clusters
-from confed.cli.progress import live_progress
 from confed.files import written_beside
 from confed.report import write_report
+from papers.cells import kept_run
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 ROUNDS = 100
-
-
-def kept_run(method: str, dataset: str, rounds: int, folder: Path) -> confed.Run:
-    """The run in `folder`, finished if it was broken off, started if it is not there."""
-    with live_progress() as listener:
-        if (folder / "config.toml").exists():
-            return confed.resume(folder, listener=listener)
-        return confed.run(method, dataset, protocol="paper", rounds=rounds, folder=folder, listener=listener)
 
 
 def clusters_of_users(run: confed.Run) -> dict[str, Any]:

@@ -30,8 +30,36 @@ STRICT_VARIANTS = ("C0", "C1", "C4", "full")
 BACKBONES = ("fedmf", "fedncf", "pfedrec", "fedrap")
 WEIGHTS = (0.1, 0.3, 0.5, 0.7, 1.0)
 
-TRIALS: dict[str, dict[str, Any]] = {}
-"""By name, what a trial changes in the defaults, which are what the search ended with."""
+CENTRE: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "item_rate": 100.0,
+    "init_deviation": 0.1,
+    "own_deviation": 0.1,
+    "user_deviation": 0.3,
+    "alpha": 1.0,
+    "residual": False,
+    "consistency_weight": 0.5,
+    "complementarity_weight": 0.5,
+    "temperature": 1.0,
+}
+"""Where the search begins. Each trial changes one thing, or two that belong together."""
+CHANGES: dict[str, dict[str, Any]] = {
+    "the centre": {},
+    "alpha 10": {"alpha": 10.0},
+    "alpha 4": {"alpha": 4.0},
+    "alpha 1, W = I + F": {"residual": True},
+    "beta 0.1": {"consistency_weight": 0.1, "complementarity_weight": 0.1},
+    "beta 1": {"consistency_weight": 1.0, "complementarity_weight": 1.0},
+    "item rate 30": {"item_rate": 30.0},
+    "item rate 300": {"item_rate": 300.0},
+    "rate 1e-2": {"learning_rate": 1e-2},
+    "rate 1e-4": {"learning_rate": 1e-4},
+    "tables with deviation 1": {"init_deviation": 1.0, "own_deviation": 1.0},
+    "user vector 0.1": {"user_deviation": 0.1},
+    "user vector 1, item rate 30": {"user_deviation": 1.0, "item_rate": 30.0},
+    "tau 0.2": {"temperature": 0.2},
+}
+TRIALS = {name: CENTRE | change for name, change in CHANGES.items()}
 
 
 def _cell(
@@ -50,8 +78,8 @@ def _cell(
 def search() -> list[Cell]:
     return [
         _cell(f"trial {name}", options, protocol=protocol, rounds=SEARCH_ROUNDS)
-        for protocol in PROTOCOLS
         for name, options in TRIALS.items()
+        for protocol in PROTOCOLS
     ]
 
 
@@ -110,11 +138,11 @@ def constraints() -> list[Cell]:
 def sensitivity() -> list[Cell]:
     """Figure 9: β_a, β_o, layers. The defaults are in `plug_ins`, 30 rounds."""
     return [
-        *(_cell(f"beta_a {weight}", {"consistency_weight": weight}, rounds=30) for weight in WEIGHTS if weight != 0.5),
+        *(_cell(f"beta_a {weight}", {"consistency_weight": weight}, rounds=30) for weight in WEIGHTS if weight != 0.1),
         *(
             _cell(f"beta_o {weight}", {"complementarity_weight": weight}, rounds=30)
             for weight in WEIGHTS
-            if weight != 0.5
+            if weight != 0.1
         ),
         *(_cell(f"layers {layers}", {"layers": layers}, rounds=30) for layers in (2, 4)),
     ]

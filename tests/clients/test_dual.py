@@ -171,11 +171,16 @@ def test_gradients_of_the_adaptive_transfer_against_finite_differences():
     assert torch.autograd.gradcheck(fused, (shared, own, *params.values()))
 
 
-def test_detached_prototypes_carry_no_gradient_to_the_own_table():
+def test_detached_prototypes_carry_no_gradient_to_the_tables():
+    """What is left of the shared table's gradient is that through C W^T, with W held fixed."""
     transfer = AdaptiveTransfer(DIM, 2, 10.0, detach_prototypes=True)
     shared, own = (table.requires_grad_() for table in tables())
-    enhanced, _ = transfer(params_of(transfer, CLIENTS), shared, own, liked())
-    assert torch.autograd.grad(enhanced.sum(), own, allow_unused=True) == (None,)
+    params = params_of(transfer, CLIENTS)
+    enhanced, _ = transfer(params, shared, own, liked())
+    assert torch.autograd.grad(enhanced.sum(), own, allow_unused=True, retain_graph=True) == (None,)
+    (gradient,) = torch.autograd.grad(enhanced.sum(), shared)
+    matrix = transfer.matrix(params, shared, own, liked()).detach()
+    torch.testing.assert_close(gradient, (torch.ones_like(shared) @ matrix).detach())
 
 
 def test_learned_transfers_begin_as_the_identity():

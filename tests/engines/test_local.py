@@ -11,9 +11,10 @@ from tests.conformance import Recorder
 from tests.tiny import ITEMS, USERS, cut
 
 
-def engine(method="pfedrec", chunk=None, **options):
+def engine(method="pfedrec", chunk=None, view=None, **options):
     chosen = method_named(method)
     pieces = chosen.pieces(chosen.config("tiny", {"dim": 4, **options}), ITEMS)
+    pieces = replace(pieces, view=view or pieces.view)
     return LocalEngine(pieces, cut().training, 0, chunk=chunk, dtype="float64")
 
 
@@ -81,53 +82,84 @@ def test_a_method_without_shared_parameters_has_one_view():
     assert LocalEngine(pieces, cut().training, 0).views == ("local",)
 
 
-@pytest.mark.parametrize("method", ["fed3cr", "fedrap"])
-def test_two_views_add_up_to_the_score(method):
-    some = engine(method, item_rate=1.0)
-    some.round(1, {})
-    state = some.serving_state()
-    clients = np.array([5, 0, 17])
-    shared, own = some.two_scores(state, 1, clients)
-    bias = state["client.bias"][clients] if method == "fedrap" else 0.0
-    torch.testing.assert_close(shared + own - bias, some.serve(state, 1, clients))
-    tables = some.two_tables(state, clients)
-    assert [table.shape for table in tables] == [(3, ITEMS, 4)] * 2
-    torch.testing.assert_close(tables[1], state["client.own"][clients])
-
-
-def test_the_two_views_of_one_table_are_before_and_after_training():
-    some = engine("pfedrec")
-    some.round(1, {})
+def served(some, number=2):
+    """The scores of round `number`, and the state they are served from."""
+    for earlier in range(1, number):
+        some.round(earlier, {})
     recorder = Recorder(USERS, ITEMS)
-    some.round(2, {"local": recorder})
-    state = some.serving_state()
-    clients = np.array([20, 3, 11])
-    shared, own = some.two_scores(state, 2, clients)
-    torch.testing.assert_close(own, recorder.scores[clients])
+    some.round(number, {some.view: recorder})
+    return recorder.scores, some.serving_state()
+
+
+def in_one(chunks):
+    return [torch.cat(parts) for parts in zip(*chunks, strict=True)]
+
+
+@pytest.mark.parametrize("view", ["global", "local"])
+@pytest.mark.parametrize("fraction", [1.0, 0.25])
+@pytest.mark.parametrize("method", ["fed3cr", "fedrap"])
+def test_two_views_add_up_to_the_score(method, view, fraction):
+    some = engine(method, view=view, item_rate=1.0, fraction=fraction)
+    scores, state = served(some)
+    shared, own = in_one(some.two_scores(state, 2))
+    bias = some.store.tensors["bias"] if method == "fedrap" else 0.0
+    torch.testing.assert_close(shared + own - bias, scores)
+    clients = np.array([5, 0, 17])
+    tables = some.two_tables(state, 2, clients)
+    assert [table.shape for table in tables] == [(3, ITEMS, 4)] * 2
+    torch.testing.assert_close(tables[1], some.store.tensors["own"][clients])
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.25])
+def test_the_two_views_of_one_table_are_before_and_after_training(fraction):
+    some = engine("pfedrec", fraction=fraction)
+    scores, state = served(some)
+    shared, own = in_one(some.two_scores(state, 2))
+    clients = some.pieces.selection.participants(USERS, 0, 2)
+    torch.testing.assert_close(own, scores[clients])
     head = [some.store.tensors[name][clients] for name in ("weight", "bias")]
     torch.testing.assert_close(shared, head[0] @ state["server.items"].T + head[1])
-    assert some.two_tables(state, clients) is None
+    assert some.two_tables(state, 2, clients) is None
 
 
 def test_a_method_with_one_table_under_the_global_view_has_one_view():
     some = engine("fedmf")
     some.round(1, {})
-    assert some.two_scores(some.serving_state(), 1, np.arange(3)) is None
+    assert some.two_scores(some.serving_state(), 1) is None
 
 
 @pytest.mark.parametrize("chunk", [3, None])
-def test_drift_is_what_the_next_round_of_training_changes(chunk):
-    some = engine("fedmf", chunk=chunk)
+@pytest.mark.parametrize(("view", "trained"), [("global", 2), ("local", 1)])
+def test_drift_is_what_a_round_of_training_changes(chunk, view, trained):
+    """The next one, or the chosen one again where the state is that before it."""
+    some = engine("fedmf", chunk=chunk, view=view)
     some.round(1, {})
-    state = {name: value.clone() for name, value in some.state().items()}
+    state = some.serving_state()
     drift = some.drift(state, 1)
     some.load(state)
-    cohort, _ = some._train(np.arange(USERS), some.pieces.strategy.download(), 2)
+    cohort, _ = some._train(np.arange(USERS), some.pieces.strategy.download(), trained)
     moved = cohort.upload(["items"]).tensors["items"].dense() - state["server.items"]
     expected = torch.empty(USERS, dtype=torch.float64)
     expected[cohort.clients] = moved.square().mean(dim=(1, 2)).sqrt()
     torch.testing.assert_close(drift, expected)
     assert engine("local-only").drift(engine("local-only").state(), 1) is None
+
+
+@pytest.mark.parametrize("options", [{"item_rate": 1e30}, {"learning_rate": 1e30}])
+def test_what_explodes_in_the_last_step_is_neither_kept_nor_sent(options):
+    some = engine("fed3cr", variant="C1", local_epochs=1, **options)
+    before = {name: value.clone() for name, value in some.store.tensors.items()}
+    with pytest.raises(ConfedError, match="round 1: the parameter"):
+        some.round(1, {})
+    untouched = some.store.tensors["own"] == before["own"]
+    assert untouched.flatten(1).all(dim=1).any()
+
+
+def test_chunks_stay_small_where_every_client_trains_a_network():
+    some = engine("fed3cr", dim=32, layers=4, variant="C1")
+    values = some._net_values
+    assert values == 698_240
+    assert max(len(chunk) for chunk in some._chunks(np.arange(USERS))) <= 2**22 // values
 
 
 def test_upload_parts_say_what_the_bytes_are():

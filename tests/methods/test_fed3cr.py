@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from benchmarks import plain
@@ -57,9 +58,9 @@ class Fed3CRConformance(FederatedConformance):
     def oracle(self, config, items):
         kind = config.parts[0]
         extra = {"ace": GENERATOR, "off": {}}.get(kind, {"transfer": "transfer"})
-        model = plain.PlainDual(self.inner(items), items, DIM, config.layers, config.alpha, kind)
-        if "transfer" not in extra:
-            del model.transfer
+        model = plain.PlainDual(
+            self.inner(items), items, DIM, config.layers, config.alpha, kind, residual=config.residual
+        )
         federation = plain.PlainFederation(
             model,
             self.steps(config),
@@ -91,7 +92,14 @@ class TestWithoutTerms(Fed3CRConformance):
 
     def test_tables_are_compact(self):
         engine = self.engine()
-        assert not engine.pieces.procedure.dense
+        cohort, _ = engine._train(np.arange(tiny.USERS), engine.pieces.strategy.download(), 1)
+        assert cohort.tables["own"].shape[1] < tiny.ITEMS
+
+
+class TestAsPrinted(Fed3CRConformance):
+    """W = α F, without the identity."""
+
+    options = {**Fed3CRConformance.options, "residual": False}
 
 
 class TestWithoutEnhancement(Fed3CRConformance):
@@ -194,7 +202,7 @@ class TestOnFedNCF(Fed3CRConformance):
         prototypes = torch.cat([both[liked[0]].mean(dim=0), tables["own"][0][liked[0]].mean(dim=0)])
         hidden = torch.relu(params["generator_weight_0"][0] @ prototypes + params["generator_bias_0"][0])
         made = params["generator_weight_1"][0] @ hidden + params["generator_bias_1"][0]
-        fused = both @ (2.0 * made.view(2 * DIM, 2 * DIM)).T + tables["own"][0]
+        fused = both @ (torch.eye(2 * DIM) + 2.0 * made.view(2 * DIM, 2 * DIM)).T + tables["own"][0]
         ncf = plain.PlainNeuMF(tiny.ITEMS, DIM, (4, 2, 1)).double()
         ncf.load_state_dict(
             {
@@ -231,6 +239,13 @@ def test_a_part_replaces_what_the_variant_says():
 def test_only_the_whole_method_is_compared_with_published_figures(options, published):
     method = method_named("fed3cr")
     assert method.published_as(method.config("ml-1m", options)) == published
+
+
+def test_on_fedrap_the_loss_can_be_the_published_one():
+    options = {"backbone": "fedrap", "reproduction": {"saturating_bce": True}}
+    config = method_named("fed3cr").config("tiny", options)
+    terms = config.procedure(config.client(tiny.ITEMS)).steps[0].terms
+    assert [type(term).__name__ for term in terms] == ["SaturatingBCE", "Apart", "Small"]
 
 
 def test_unknown_parts_are_refused():

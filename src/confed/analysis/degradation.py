@@ -2,7 +2,8 @@
 
 The paper bounds the distance of the consensus from a client's own optimum by how much the client's data differs from
 that of others. Here the distance is measured: from the table the server sends to what one round of local training makes
-of it. How unusual a client is, is 1 − its mean cosine similarity with all other clients, on the items they trained on.
+of it, as a root mean square over entries, for all clients in one round. How unusual a client is, is 1 − its mean cosine
+similarity with all other clients, on the items they trained on.
 """
 
 from __future__ import annotations

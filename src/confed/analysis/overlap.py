@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,6 @@ from confed.evaluation.overlap import rank_biased_overlap
 
 DEPTH = 50
 PERSISTENCE = 0.99
-_CHUNK = 64
-"""Clients whose scores are held at once."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +29,16 @@ class Overlap:
         return float(self.values.mean())
 
     def figure(self) -> go.Figure:
-        bars = go.Histogram(x=self.values, histnorm="probability density", xbins={"start": 0, "end": 1, "size": 0.02})
+        bars = go.Histogram(
+            x=self.values, histnorm="probability density", xbins={"start": 0, "end": 1.02, "size": 0.02}
+        )
         title = f"Overlap of the shared and the own ranking, top {DEPTH}: mean {self.mean:.3f}"
         return figure([bars], title, f"rank-biased overlap, p = {PERSISTENCE}", "density of clients")
 
 
-def view_overlap(scores: Callable[[list[int]], tuple[Tensor, Tensor] | None], clients: int) -> Overlap | None:
-    """From a function that gives some clients' scores by either view; None where it gives none."""
-    values = []
-    for start in range(0, clients, _CHUNK):
-        both = scores(list(range(start, min(start + _CHUNK, clients))))
-        if both is None:
-            return None
-        values.append(rank_biased_overlap(best(both[0]), best(both[1]), PERSISTENCE))
+def view_overlap(scores: Iterable[tuple[Tensor, Tensor]]) -> Overlap:
+    """From scores by either view, (clients, items) each, of some clients after others."""
+    values = [rank_biased_overlap(best(shared), best(own), PERSISTENCE) for shared, own in scores]
     return Overlap(torch.cat(values).numpy())
 
 

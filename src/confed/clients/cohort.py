@@ -44,7 +44,7 @@ class Cohort:
         self.scale: dict[str, Tensor] = {}
         """By table, (clients,): what decay has made of the rows that are not here."""
         self.steepest: dict[str, Tensor] = {}
-        """By dense term, (clients,): the largest entry of any gradient of this round."""
+        """By dense term, (clients,): the largest entry of any gradient of this round; fused loops leave it empty."""
         kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
         shared = [p.name for p in backbone.named(kept=False) if p.role != "item"]
         self.params = store.read(kept, self.clients) | {
@@ -73,6 +73,8 @@ class Cohort:
         procedure = procedure.at(number)
         values: dict[str, Tensor] = {}
         if procedure.dense and procedure.schedule == "once-per-round":
+            if self.backbone.reshapes:
+                raise ValueError("terms on tables that are looked at anew in every step cannot be taken once a round")
             values = self._step_dense_once(procedure, stream)
             procedure = procedure.without_dense()
         if self.backbone.bilinear and fusable(self.backbone, procedure):
@@ -86,7 +88,7 @@ class Cohort:
         if isinstance(self.backbone, DualTable) and fusable_dual(self.backbone, procedure):
             step = procedure.steps[0]
             rates = {name: self._rate(step, name) for name in step.rates}
-            return train_dual(self.backbone, self.params, self.tables, self.rows, procedure, rates, stream)
+            return train_dual(self.backbone, self.params, self.tables, self.rows, self.liked, procedure, rates, stream)
         return values | self._train_batched(procedure, stream)
 
     def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
@@ -244,9 +246,8 @@ class Cohort:
         batch = Batch(self.backbone.logits(params, seen), labels, weights, params, held, self.round)
         values = {term.name: term.value(batch) for term in step.terms}
         loss = torch.stack([value.sum() for value in values.values()]).sum()
-        by_seen = _gradients(loss, seen)
-        by_held = _gradients(loss, {name: value for name, value in held.items() if name in step.rates})
-        direct = _gradients(loss, {name: value for name, value in params.items() if name in step.rates})
+        stepped = [{name: v for name, v in leaves.items() if name in step.rates} for leaves in (held, params)]
+        by_seen, by_held, direct = _gradients(loss, seen, *stepped)
         with torch.no_grad():
             gradients = {name: self._spread(sight.tables[name], index, rows) for name, rows in by_seen.items()}
             if step.dense:
@@ -317,7 +318,7 @@ class Cohort:
         became of them.
         """
         if self.backbone.reshapes:
-            tables = self._whole_tables()
+            tables = self.whole_tables()
             liked = marked(self.rows.positives, next(iter(tables.values())).shape[1])
             return self.backbone.logits(self.params, self.backbone.look(self.params, tables, liked))
         touched = self.backbone.logits(self.params, self.tables)
@@ -330,7 +331,7 @@ class Cohort:
         padded = torch.cat([logits, logits.new_empty(len(logits), 1)], dim=1)
         return padded.scatter_(1, self.rows.touched, touched)[:, : logits.shape[1]]
 
-    def _whole_tables(self) -> dict[str, Tensor]:
+    def whole_tables(self) -> dict[str, Tensor]:
         """Every table whole, as it stands after training; kept ones are in the store by then."""
         if self.rows.whole:
             return self.tables
@@ -342,12 +343,12 @@ class Cohort:
         return self._changed_rows(name).dense()
 
 
-def _gradients(loss: Tensor, leaves: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """By name, of the leaves that the loss depends on."""
-    if not leaves:
-        return {}
-    found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, retain_graph=True)
-    return {name: gradient for name, gradient in zip(leaves, found, strict=True) if gradient is not None}
+def _gradients(loss: Tensor, *groups: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+    """By group and name, of the leaves that the loss depends on."""
+    leaves = [leaf for group in groups for leaf in group.values()]
+    found = iter(torch.autograd.grad(loss, leaves, allow_unused=True))
+    named = [{name: next(found) for name in group} for group in groups]
+    return [{name: gradient for name, gradient in group.items() if gradient is not None} for group in named]
 
 
 def item_rows(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ from torch import Tensor
 from confed.clients.backbones import Additive, Backbone
 from confed.clients.objectives import BCE, Term
 from confed.clients.objectives.additive import Apart, Small
-from confed.clients.optim import Rate
+from confed.clients.optim import Rate, per_client
 from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import LocalRows
@@ -81,7 +81,7 @@ def train_additive(
     weights = _Weights.of(terms, round_)
     pace = Pace(len(rows.clients), procedure)
     factor = np.ones(len(rows.clients))
-    own = {name: _each(rate, len(rows.clients)) for name, rate in rates.items()}
+    own = {name: per_client(rate, len(rows.clients)) for name, rate in rates.items()}
     scale = {name: np.ones(len(rows.clients)) for name in tables}
     losses = np.zeros((3, len(rows.clients)))
     for epoch in range(procedure.epochs):
@@ -109,11 +109,6 @@ def train_additive(
     named = dict(zip((BCE.name, Apart.name, Small.name), torch.from_numpy(losses), strict=True))
     decayed = {name: torch.from_numpy(value) for name, value in scale.items()} if procedure.weight_decay else {}
     return {term.name: named[term.name] for term in terms}, decayed
-
-
-def _each(rate: Rate, clients: int) -> Floats:
-    found: Floats = torch.as_tensor(rate, dtype=torch.float64).expand(clients).contiguous().numpy()
-    return found
 
 
 @compiled

@@ -14,6 +14,7 @@ against) sends some seventy tensors of that size through memory.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from functools import cache
 
@@ -27,7 +28,7 @@ from confed.clients.backbones import AdaptiveTransfer, Backbone, DualTable, NoTr
 from confed.clients.backbones.dual import OWN
 from confed.clients.objectives import BCE
 from confed.clients.objectives.dual import ListNet, Orthogonal
-from confed.clients.optim import Rate
+from confed.clients.optim import Rate, per_client
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import LocalRows
 from confed.compiled import compiled
@@ -45,8 +46,18 @@ def fusable_dual(backbone: Backbone, procedure: Procedure) -> bool:
     known = isinstance(transfer, NoTransfer | AdaptiveTransfer)
     plain = step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE
     everything = set(step.rates) == {spec.name for spec in backbone.params}
+    nets = [torch.as_tensor(step.rates[spec.name]) for spec in transfer.params if spec.name in step.rates]
+    one_rate = all(torch.equal(rate, nets[0]) for rate in nets)
     dense = all(_known(term) for term in step.dense) and len({term.name for term in step.dense}) == len(step.dense)
-    return known and plain and everything and dense and not procedure.weight_decay and procedure.tolerance is None
+    return (
+        known
+        and plain
+        and everything
+        and one_rate
+        and dense
+        and not procedure.weight_decay
+        and procedure.tolerance is None
+    )
 
 
 def _known(term: object) -> bool:
@@ -59,6 +70,7 @@ def train_dual(
     params: Mapping[str, Tensor],
     tables: Mapping[str, Tensor],
     rows: LocalRows,
+    liked: Tensor,
     procedure: Procedure,
     rates: Mapping[str, Rate],
     stream: Stream,
@@ -70,42 +82,39 @@ def train_dual(
     clients = len(rows.clients)
     vectors = params[form.vector]
     biases = params[form.bias] if form.bias else vectors.new_zeros(clients, 1)
-    own = {name: _each(rate, clients) for name, rate in rates.items()}
+    own = {name: per_client(rate, clients) for name, rate in rates.items()}
     made = isinstance(transfer, AdaptiveTransfer)
     layers = range(transfer.layers) if isinstance(transfer, AdaptiveTransfer) else range(0)
     net = tuple(params[f"generator_weight_{layer}"].numpy() for layer in layers)
     net_biases = tuple(params[f"generator_bias_{layer}"].numpy() for layer in layers)
     nothing = (vectors.new_zeros(clients, 0, 0).numpy(),), (vectors.new_zeros(clients, 0).numpy(),)
     weights = _weights(procedure)
-    factor = np.ones(clients)
     losses = np.zeros((3, clients))
-    for epoch in range(procedure.epochs):
-        _epoch(
-            vectors.numpy(),
-            biases.numpy(),
-            tables[form.table].numpy(),
-            tables[OWN].numpy(),
-            net or nothing[0],
-            net_biases or nothing[1],
-            _shape(transfer),
-            weights,
-            (
-                own[form.vector],
-                own[form.bias] if form.bias else np.zeros(clients),
-                own[form.table],
-                own[OWN],
-                own["generator_weight_0"] if made else np.zeros(clients),
-            ),
-            procedure.batch_decay,
-            factor,
-            rows.local.numpy(),
-            rows.labels.numpy(),
-            rows.order(epoch, stream),
-            rows.lengths,
-            procedure.batch_size,
-            rows.liked().numpy(),
-            losses,
-        )
+    _train(
+        vectors.numpy(),
+        biases.numpy(),
+        tables[form.table].numpy(),
+        tables[OWN].numpy(),
+        net or nothing[0],
+        net_biases or nothing[1],
+        _shape(transfer),
+        weights,
+        (
+            own[form.vector],
+            own[form.bias] if form.bias else np.zeros(clients),
+            own[form.table],
+            own[OWN],
+            own["generator_weight_0"] if made else np.zeros(clients),
+        ),
+        procedure.batch_decay,
+        rows.local.numpy(),
+        rows.labels.numpy(),
+        np.stack([rows.order(epoch, stream) for epoch in range(procedure.epochs)]),
+        rows.lengths,
+        procedure.batch_size,
+        liked.numpy(),
+        losses,
+    )
     named = dict(zip((BCE.name, ListNet.name, Orthogonal.name), torch.from_numpy(losses), strict=True))
     step = procedure.steps[0]
     present = [*(term.name for term in step.terms), *(term.name for term in step.dense)]
@@ -130,19 +139,20 @@ def _shape(transfer: object) -> tuple[bool, float, bool, bool]:
     return False, 0.0, False, False
 
 
-def _each(rate: Rate, clients: int) -> Floats:
-    found: Floats = torch.as_tensor(rate, dtype=torch.float64).expand(clients).contiguous().numpy()
-    return found
-
-
 @cache
 def _one_thread_for_products() -> None:
-    """Chunks of clients run side by side already; threads inside their small matrix products would only wait."""
-    ThreadpoolController().select(user_api="blas").limit(limits=1)
+    """Chunks of clients run side by side already; threads inside their small matrix products would only wait.
+
+    Compiled code takes scipy's BLAS, which nothing else in the package gives several threads.
+    """
+    importlib.import_module("scipy.linalg.cython_blas")
+    for library in ThreadpoolController().lib_controllers:
+        if library.user_api == "blas" and "scipy" in str(library.filepath):
+            library.set_num_threads(1)
 
 
 @compiled
-def _epoch(
+def _train(
     vectors: Floats,
     biases: Floats,
     shared: Floats,
@@ -153,16 +163,18 @@ def _epoch(
     weights: tuple[float, float, float],
     rates: tuple[Floats, Floats, Floats, Floats, Floats],
     decay: float,
-    factor: Floats,
     local: Ints,
     labels: Floats,
-    order: Ints,
+    orders: Ints,
     lengths: Ints,
     batch_size: int,
     liked: NDArray[np.bool_],
     losses: Floats,
 ) -> None:
-    """One pass of every client over its rows; `losses` (terms, clients) receives the means over its batches."""
+    """All epochs of one client after another; `losses` (terms, clients) receives the means over the last one's batches.
+
+    `orders` (epochs, clients, rows) says in which order an epoch takes the rows.
+    """
     items, width = shared.shape[1], shared.shape[2]
     dtype = shared.dtype
     made, alpha, residual, carried = shape
@@ -173,45 +185,49 @@ def _epoch(
     slope, prototypes = np.empty(items, dtype), np.empty(2 * width, dtype)
     ascent = np.empty(width, dtype)
     for u in range(len(lengths)):
-        losses[:, u] = 0.0
         favourites = np.nonzero(liked[u])[0]
-        for start in range(0, lengths[u], batch_size):
-            slots = order[u, start : min(start + batch_size, lengths[u])]
-            hidden = [prototypes]
-            seen = shared[u]
-            if made:
-                _mean_rows(shared[u], favourites, prototypes[:width])
-                _mean_rows(own[u], favourites, prototypes[width:])
-                _generate(net, net_biases, u, hidden)
-                matrix[:] = (dtype.type(alpha) * hidden[-1]).reshape(width, width)
-                if residual:
-                    for c in range(width):
-                        matrix[c, c] += 1.0
-                np.dot(shared[u], matrix.T, enhanced)
-                seen = enhanced
-            found = _slopes(vectors[u], biases[u, 0], seen, own[u], local[u], labels[u], slots, slope, ascent)
-            losses[0, u] += found[0]
-            _outer(slope, vectors[u], by_enhanced)
-            _outer(slope, vectors[u], by_own)
-            if alike != 0.0:
-                losses[1, u] += _consist(seen, own[u], favourites, alike, temperature, by_enhanced, by_own)
-            if apart != 0.0:
-                losses[2, u] += _uncorrelate(seen, own[u], apart, by_enhanced, by_own)
-            if made:
-                np.dot(by_enhanced, matrix, by_shared)
-                np.dot(by_enhanced.T, shared[u], by_matrix)
-                slopes = (dtype.type(alpha) * by_matrix).reshape(-1)
-                below = _step_net(net, net_biases, u, hidden, slopes, rates[4][u] * factor[u])
-                if carried:
-                    _add_to_rows(by_shared, favourites, below[:width])
-                    _add_to_rows(by_own, favourites, below[width:])
-            _descend(shared[u], by_shared if made else by_enhanced, rates[2][u] * factor[u])
-            _descend(own[u], by_own, rates[3][u] * factor[u])
-            rate = dtype.type(rates[0][u] * factor[u])
-            for c in range(width):
-                vectors[u, c] -= rate * ascent[c]
-            biases[u, 0] -= rates[1][u] * factor[u] * found[1]
-            factor[u] *= decay
+        factor = 1.0
+        for epoch in range(len(orders)):
+            losses[:, u] = 0.0
+            for start in range(0, lengths[u], batch_size):
+                slots = orders[epoch, u, start : min(start + batch_size, lengths[u])]
+                hidden = [prototypes]
+                seen = shared[u]
+                if made:
+                    _mean_rows(shared[u], favourites, prototypes[:width])
+                    _mean_rows(own[u], favourites, prototypes[width:])
+                    _generate(net, net_biases, u, hidden)
+                    matrix[:] = (dtype.type(alpha) * hidden[-1]).reshape(width, width)
+                    if residual:
+                        for c in range(width):
+                            matrix[c, c] += 1.0
+                    np.dot(shared[u], matrix.T, enhanced)
+                    seen = enhanced
+                found = _slopes(vectors[u], biases[u, 0], seen, own[u], local[u], labels[u], slots, slope, ascent)
+                losses[0, u] += found[0]
+                if apart != 0.0:
+                    losses[2, u] += _uncorrelate(seen, own[u], apart, by_enhanced, by_own)
+                else:
+                    by_enhanced[:] = 0.0
+                    by_own[:] = 0.0
+                _add_outer(slope, vectors[u], by_enhanced, by_own)
+                if alike != 0.0:
+                    losses[1, u] += _consist(seen, own[u], favourites, alike, temperature, by_enhanced, by_own)
+                if made:
+                    np.dot(by_enhanced, matrix, by_shared)
+                    np.dot(by_enhanced.T, shared[u], by_matrix)
+                    slopes = (dtype.type(alpha) * by_matrix).reshape(-1)
+                    below = _step_net(net, net_biases, u, hidden, slopes, rates[4][u] * factor)
+                    if carried:
+                        _add_to_rows(by_shared, favourites, below[:width])
+                        _add_to_rows(by_own, favourites, below[width:])
+                _descend(shared[u], by_shared if made else by_enhanced, rates[2][u] * factor)
+                _descend(own[u], by_own, rates[3][u] * factor)
+                rate = dtype.type(rates[0][u] * factor)
+                for c in range(width):
+                    vectors[u, c] -= rate * ascent[c]
+                biases[u, 0] -= rates[1][u] * factor * found[1]
+                factor *= decay
         losses[:, u] /= (lengths[u] + batch_size - 1) // batch_size
 
 
@@ -234,10 +250,12 @@ def _add_to_rows(table: Floats, chosen: Ints, gradient: Floats) -> None:
 
 
 @compiled
-def _outer(column: Floats, row: Floats, table: Floats) -> None:
+def _add_outer(column: Floats, row: Floats, one: Floats, other: Floats) -> None:
     for j in range(len(column)):
-        for c in range(len(row)):
-            table[j, c] = column[j] * row[c]
+        if column[j] != 0.0:
+            for c in range(len(row)):
+                one[j, c] += column[j] * row[c]
+                other[j, c] += column[j] * row[c]
 
 
 @compiled
@@ -267,11 +285,12 @@ def _step_net(
     for back in range(len(net)):
         layer = len(net) - 1 - back
         weight, inputs = net[layer][u], hidden[layer]
-        below = np.dot(weight.T, slopes)
-        for a in range(len(slopes)):
+        below = np.zeros_like(inputs)
+        for a in range(len(slopes)):  # one pass over the weights, which are larger than the tables
             pull = own * slopes[a]
             biases[layer][u, a] -= pull
             for b in range(len(inputs)):
+                below[b] += slopes[a] * weight[a, b]
                 weight[a, b] -= pull * inputs[b]
         if layer > 0:
             for b in range(len(inputs)):
@@ -407,11 +426,11 @@ def _pull_by_cosines(
 
 @compiled
 def _uncorrelate(shared: Floats, own: Floats, weight: float, by_shared: Floats, by_own: Floats) -> float:
-    """β_o · L_o; its gradients are added to those given."""
+    """β_o · L_o; `by_shared` and `by_own` receive its gradients."""
     items, width = own.shape
     correlation = np.dot(shared.T, own) / own.dtype.type(items)
     value = (correlation * correlation).sum() / width
     correlation *= own.dtype.type(2.0 * weight / (width * items))
-    by_shared += np.dot(own, correlation.T)
-    by_own += np.dot(shared, correlation)
+    np.dot(own, correlation.T, by_shared)
+    np.dot(shared, correlation, by_own)
     return float(weight * value)

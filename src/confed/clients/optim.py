@@ -11,7 +11,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.records import add_rows
@@ -103,3 +105,9 @@ def shaped(rate: Rate, like: Tensor) -> Tensor:
     """A rate, common or per client, so that it multiplies `like` (k, …)."""
     rates = torch.as_tensor(rate, dtype=like.dtype)
     return rates[: len(like)].view(-1, *[1] * (like.dim() - 1)) if rates.dim() else rates
+
+
+def per_client(rate: Rate, clients: int) -> NDArray[np.float64]:
+    """A rate, common or per client, as one for each."""
+    found: NDArray[np.float64] = torch.as_tensor(rate, dtype=torch.float64).expand(clients).contiguous().numpy()
+    return found

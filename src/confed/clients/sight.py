@@ -13,8 +13,8 @@ from confed.clients.backbones import Backbone
 class Sight:
     """What `backbone.look` makes of parameters and tables at one moment.
 
-    Only this one map is taped: scores and terms are differentiated by what they see, and their gradients are pulled
-    through it together, once a step.
+    Scores and terms are differentiated by what they see, and their gradients are pulled through this map together, once
+    a step.
     """
 
     def __init__(

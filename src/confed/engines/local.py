@@ -130,8 +130,8 @@ class LocalEngine(Trainer):
         # A cause before what follows from it.
         sizes = {f"gradient of the {term} term": largest for term, largest in cohort.steepest.items()}
         sizes |= {f"{term} term": losses.abs() for term, losses in values.items()}
-        if cohort.rows.whole or self._first_tables:
-            sizes |= {f"table {name!r}": table.abs().amax(dim=(1, 2)) for name, table in cohort.tables.items()}
+        for name, held in {**cohort.tables, **cohort.params}.items():
+            sizes[f"parameter {name!r}"] = torch.linalg.vector_norm(held.flatten(1), ord=math.inf, dim=1)
         for what, largest in sizes.items():
             bad = torch.nonzero(~(largest < _EXPLODED))[:, 0]
             if len(bad):
@@ -164,11 +164,19 @@ class LocalEngine(Trainer):
         while start < len(clients):
             widest = min(int(rows[order[start]]), procedure.batch_size)
             limits = [_CHUNK_ROWS // widest, _SCORE_VALUES // self.data.items]
-            if procedure.dense:
+            if procedure.dense or self.pieces.backbone.reshapes:
                 limits.append(_WHOLE_VALUES // self._table_values)
+            if self._net_values:
+                limits.append(_WHOLE_VALUES // self._net_values)
             size = self.chunk or max(min(limits), 1)
             yield clients[order[start : start + size]]
             start += size
+
+    @property
+    def _net_values(self) -> int:
+        """Of the shared networks, of which every client trains a copy."""
+        nets = [spec for spec in self.pieces.backbone.named(scope="shared") if spec.role != "item"]
+        return sum(math.prod(spec.shape) for spec in nets)
 
     @property
     def _table_values(self) -> int:
@@ -201,16 +209,25 @@ class LocalEngine(Trainer):
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
         self.load(state)
-        download = self.pieces.strategy.download()
-        everybody = torch.from_numpy(clients)
-        scores = stored_scores(self.pieces.backbone, self.store, download, everybody, self.data.positives)
+        params, tables, liked = self._served(number, clients)
+        return self.pieces.backbone.logits(params, self.pieces.backbone.look(params, tables, liked))
+
+    def _served(self, number: int, clients: Ints) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
+        """Parameters, whole tables and marked positives with which `clients` were scored in round `number`, from the
+        state that was loaded; those who took part train again where the round has to be rebuilt.
+        """
+        backbone, download = self.pieces.backbone, self.pieces.strategy.download()
+        params, tables, liked = ready(backbone, self.store, download, torch.from_numpy(clients), self.data.positives)
         participants = self.pieces.selection.participants(self.data.users, self.seed, number)
         rebuilt = np.intersect1d(clients, participants) if self._rebuilds else np.empty(0, dtype=np.int64)
         if len(rebuilt):
             cohort, _ = self._train(rebuilt, download, number)
-            place = {int(client): position for position, client in enumerate(clients)}
-            scores[[place[int(client)] for client in cohort.clients]] = cohort.scores()
-        return scores
+            order = np.argsort(clients)
+            place = torch.from_numpy(order[np.searchsorted(clients, cohort.clients.numpy(), sorter=order)])
+            trained = cohort.whole_tables()
+            params = {n: _replaced(value, len(clients), place, cohort.params[n]) for n, value in params.items()}
+            tables = {n: _replaced(value, len(clients), place, trained[n]) for n, value in tables.items()}
+        return params, tables, liked
 
     def client_tables(self, state: Mapping[str, Tensor], number: int) -> Tensor | None:
         """(clients, items, d): the shared item tables, side by side, of every client in the round that was served.
@@ -236,49 +253,51 @@ class LocalEngine(Trainer):
             found[cohort.clients] = torch.cat(dense, dim=2)
         return found
 
-    def two_tables(self, state: Mapping[str, Tensor], clients: Ints) -> tuple[Tensor, Tensor] | None:
+    def two_tables(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> tuple[Tensor, Tensor] | None:
         """(clients, items, d) twice: the shared table as `clients` look at it and their own, as they were served.
 
         None where they score with one table only. Changes the trainer's state.
         """
-        if not self.pieces.backbone.views:
+        backbone = self.pieces.backbone
+        if not backbone.views:
             return None
-        _, seen = self._ready(state, clients)
-        shared, own = (seen[name].expand(len(clients), -1, -1) for name in self.pieces.backbone.views)
+        self.load(state)
+        seen = backbone.look(*self._served(number, clients))
+        shared, own = (seen[name].expand(len(clients), -1, -1) for name in backbone.views)
         return shared, own
 
-    def two_scores(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> tuple[Tensor, Tensor] | None:
-        """(clients, items) twice: how `clients` score by what everybody shares, and by what is their own.
+    def two_scores(self, state: Mapping[str, Tensor], number: int) -> Iterator[tuple[Tensor, Tensor]] | None:
+        """(clients, items) twice, some clients after others: how they score by what everybody shares, and by what is
+        their own.
 
         With two tables by each of them alone; under the `local` view by the table they received and by what they made
-        of it, with the same head. None where there is only one view of an item. Changes the trainer's state.
+        of it, with the same head, as far as they took part. None where there is only one view of an item. Changes the
+        trainer's state.
         """
-        backbone = self.pieces.backbone
-        if backbone.views:
-            params, seen = self._ready(state, clients)
-            shared, own = (backbone.scored_alone(params, seen[name]) for name in backbone.views)
-            return shared, own
-        if not self._rebuilds:
+        if not self.pieces.backbone.views and not self._rebuilds:
             return None
         self.load(state)
-        download = self.pieces.strategy.download()
-        received = item_rows(backbone, self.store, download, torch.from_numpy(clients))
-        cohort, _ = self._train(clients, download, number)
-        place = torch.from_numpy(np.argsort(cohort.clients.numpy())[np.argsort(np.argsort(clients))])
-        params = {name: value[place] for name, value in cohort.params.items()}
-        return backbone.logits(params, received), cohort.scores()[place]
+        everybody = self.pieces.selection.participants(self.data.users, self.seed, number)
+        if self.pieces.backbone.views:
+            everybody = np.arange(self.data.users)
+        size = max(_WHOLE_VALUES // self._table_values, 1)
+        return (self._both(number, everybody[i : i + size]) for i in range(0, len(everybody), size))
 
-    def _ready(self, state: Mapping[str, Tensor], clients: Ints) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Parameters and tables as `clients` look at them, in the state that was served."""
-        self.load(state)
-        backbone, download = self.pieces.backbone, self.pieces.strategy.download()
-        some = torch.from_numpy(clients)
-        params, tables, liked = ready(backbone, self.store, download, some, self.data.positives)
-        return params, backbone.look(params, tables, liked)
+    def _both(self, number: int, clients: Ints) -> tuple[Tensor, Tensor]:
+        backbone = self.pieces.backbone
+        received = item_rows(backbone, self.store, self.pieces.strategy.download(), torch.from_numpy(clients))
+        params, tables, liked = self._served(number, clients)
+        if not backbone.views:
+            return backbone.logits(params, received), backbone.logits(params, tables)
+        seen = backbone.look(params, tables, liked)
+        shared, own = (backbone.scored_alone(params, seen[name]) for name in backbone.views)
+        return shared, own
 
     def drift(self, state: Mapping[str, Tensor], number: int) -> Tensor | None:
-        """(clients,): how far one more round of local training takes each client's shared item tables from those the
-        server sends, as a root mean square over entries. None where no table is shared. Changes the trainer's state.
+        """(clients,): how far a round of local training takes each client's shared item tables from those the server
+        sends, as a root mean square over entries: round `number` where that is rebuilt, else the one after it.
+
+        None where no table is shared. Changes the trainer's state.
         """
         names = [spec.name for spec in self.pieces.backbone.named(role="item", scope="shared")]
         if not names:
@@ -286,14 +305,26 @@ class LocalEngine(Trainer):
         self.load(state)
         download = self.pieces.strategy.download()
         found = torch.zeros(self.data.users, dtype=torch.float64)
-        for chunk in self._chunks(np.arange(self.data.users)):
+
+        def visit(chunk: Ints) -> None:
             # A chunk is in the order in which its rows are drawn, longest first.
             before = {name: item_table(name, self.store, download, torch.from_numpy(chunk)) for name in names}
-            cohort, _ = self._train(chunk, download, number + 1)
+            cohort, _ = self._train(chunk, download, number if self._rebuilds else number + 1)
             sent = cohort.upload(names).tensors
             moved = [(t if isinstance(t, Tensor) else t.dense()) - before[name] for name, t in sent.items()]
-            found[cohort.clients] = torch.cat(moved, dim=2).double().square().mean(dim=(1, 2)).sqrt()
+            squares = torch.stack([part.square().sum(dim=(1, 2), dtype=torch.float64) for part in moved]).sum(dim=0)
+            found[cohort.clients] = (squares / sum(part[0].numel() for part in moved)).sqrt()
+
+        for _ in in_parallel(visit, self._chunks(np.arange(self.data.users))):
+            pass
         return found
+
+
+def _replaced(values: Tensor, clients: int, place: Tensor, by: Tensor) -> Tensor:
+    """`values`, whose client axis may be 1, one for each client, with those at `place` replaced."""
+    whole = values.expand(clients, *values.shape[1:]).clone()
+    whole[place] = by.to(whole.dtype)
+    return whole
 
 
 def _views(pieces: Pieces) -> tuple[View, ...]:

@@ -11,16 +11,23 @@ inferred, the marks are missing in our copy). `ace`, `consistency` and `compleme
 learned matrix for everybody in place of ACE (table IV), and what the two terms are compared with (figure 4).
 
 No code is published, and the paper leaves much open (methods.md 6.14; decisions D-19 to D-30): three layers with ReLU;
-α multiplies the generated matrix; prototypes carry gradient; top-one probabilities are a softmax; E in L_o is divided
-by the number of items; everybody takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector; here
-it is stepped. On PFedRec the head is stepped before the tables, as PFedRec does; on FedRAP its two terms, its decay and
-its stopping rule stay. On FedNCF the two item tables are one of double width.
+prototypes carry gradient; top-one probabilities are a softmax; E in L_o is divided by the number of items; everybody
+takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector; here it is stepped. Rates, initial
+values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which no formula
+of its has, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper`. Tables begin with
+deviation 0.1, not with D-30's 0.01, because cosines of tiny rows have huge gradients.
+
+On PFedRec the head is stepped before the tables, as PFedRec does; on FedRAP its two terms, its decay and its stopping
+rule stay, with FedRAP's own defaults (the rule looks at the whole loss, L_a included). On FedNCF the two item tables
+are one of double width. All of them are stepped by SGD, averaged over participants and scored under the `global` view,
+which is not how FedMF, FedNCF and PFedRec are run alone. D-26's second form of a learned transfer, a network of two
+layers, is not built.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -71,7 +78,7 @@ class Fed3CRConfig(FederatedConfig):
     """The term that makes the views rank items alike, in place of what the variant says."""
     complementarity: Complementarity | None = None
     """The term that keeps the views from saying the same, in place of what the variant says."""
-    learning_rate: float = Field(default=0.1, gt=0)
+    learning_rate: float = Field(default=1e-3, gt=0)
     """Step size of user vectors, heads and networks."""
     item_rate: float = Field(default=100.0, gt=0)
     """Step size of both item tables."""
@@ -84,29 +91,29 @@ class Fed3CRConfig(FederatedConfig):
     round_decay: float = Field(default=0.97, gt=0, le=1)
     """What rates are multiplied by after every round."""
     layers: int = Field(default=3, ge=1, le=6)
-    """Layers of the network that makes the transfer matrix."""
-    alpha: float = Field(default=10.0, gt=0)
+    """Layers of the network that makes the transfer matrix. This and the next three go with ACE."""
+    alpha: float = Field(default=1.0, gt=0)
     """α: what the generated matrix is multiplied by."""
-    residual: bool = False
-    """Add the generated matrix to the identity."""
+    residual: bool = True
+    """Add the generated matrix to the identity, so that the shared table begins as it is."""
     detach_prototypes: bool = False
     """Let no gradient flow through the prototypes to the tables."""
-    consistency_weight: float = Field(default=0.5, ge=0)
+    consistency_weight: float = Field(default=0.1, ge=0)
     """β_a."""
-    complementarity_weight: float = Field(default=0.5, ge=0)
+    complementarity_weight: float = Field(default=0.1, ge=0)
     """β_o."""
     temperature: float = Field(default=1.0, gt=0)
-    """τ_a of the top-one probabilities in L_a."""
+    """τ_a of the softmax in L_a."""
     top_one: TopOne = "softmax"
     """How cosines become probabilities in L_a."""
     divergence: bool = False
     """L_a as symmetric Kullback-Leibler divergence: without the entropies in its cross-entropy."""
-    init_deviation: float = Field(default=1.0, gt=0)
+    init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial shared table."""
-    own_deviation: float = Field(default=1.0, gt=0)
+    own_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial own table. Cosines of tiny rows have huge gradients, so not near 0."""
-    user_deviation: float = Field(default=0.1, gt=0)
-    """Standard deviation of the initial user vector, on fedmf and fedncf."""
+    user_deviation: float = Field(default=0.3, gt=0)
+    """Standard deviation of the initial user vector, on fedmf; on fedncf it is init_deviation."""
 
     @property
     def parts(self) -> tuple[Ace, Consistency, Complementarity]:
@@ -167,7 +174,7 @@ class Fed3CRConfig(FederatedConfig):
         together = Step({**others, **tables, **nets}, (self.loss,), dense=self.dense())
         if self.backbone == "fedrap":
             own = self._fedrap().procedure()
-            return replace(own, steps=(replace(together, terms=own.steps[0].terms),))
+            return replace(own, steps=(replace(together, terms=(self.loss, *own.steps[0].terms[1:])),))
         return self._paced((together,))
 
     def _paced(self, steps: tuple[Step, ...]) -> Procedure:
@@ -192,7 +199,6 @@ class Fed3CR(FederatedMethod):
     title = "Fed3CR: a shared item table, reshaped for each client, and a personal one"
     citation = "Mi et al., Federated Consistency- and Complementarity-aware Consensus-enhanced Recommendation, 2025"
     config_class = Fed3CRConfig
-    defaults: ClassVar = {}
 
     def published_as(self, config: Fed3CRConfig) -> str | None:
         whole = config.parts == VARIANTS["full"] and config.backbone == "fedmf"

@@ -11,9 +11,9 @@ loss reads other attributes (`reproduction.dead_schedule` restores that). The te
 the code does; `terms=table` is the paper's form on whole tables (D-14). The round is chosen on validation data, where
 the code chooses it on the test set. Defaults are the readme's command for MovieLens-100K, the only one published, but
 for λ: with the code's 0.1 the term that drives the tables apart wins. In every step it multiplies the distance of a row
-by 1 + 2 λ rate / (n d) through D_u alone; over 100 rounds that is about exp(16,000 λ / n) for a client with n rows,
-e^18 for those with the fewest, and the mean of C carries it to everybody (MovieLens-100K, `paper`, seed 0: validation
-HR@10 falls from 70 in round 10 to 17 in round 40, and a client's loss passes 1e9 in round 47). With 0.005 it is e^0.9.
+by 1 + 2 λ rate / (n d) through D_u alone; over 100 rounds that is about exp(13,000 λ / n) for a client with n rows,
+e^15 for those with the fewest, and the mean of C carries it to everybody (MovieLens-100K, `paper`, seed 0: validation
+HR@10 falls from 70 in round 10 to 17 in round 40, and a client's loss passes 1e9 in round 47). With 0.005 it is e^0.7.
 
 Of all methods this one gains most from the leak of the `paper` protocol: D_u is never averaged away (methods.md 3.6).
 """

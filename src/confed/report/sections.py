@@ -129,9 +129,10 @@ def _users(run: Run) -> Found | None:
 
 
 def _overlap(run: Run) -> Found | None:
-    found = view_overlap(run.two_scores, run.summary["users"])
-    if found is None:
+    scores = run.two_scores()
+    if scores is None:
         return None
+    found = view_overlap(scores)
     text = (
         f"Every client's ranking by what all share against its ranking by what is its own, round "
         f"{run.summary['best_round']}: mean overlap {found.mean:.3f}, 1 where both are the same."
@@ -151,9 +152,7 @@ def _correlation(run: Run) -> Found | None:
 
 
 def _degradation(run: Run) -> Found | None:
-    if run.two_tables([0]) is None:
-        return None
-    distance = run.drift()
+    distance = run.drift() if run.has_two_tables else None
     if distance is None:
         return None
     found = degradation(distance.numpy(), run.training_items)

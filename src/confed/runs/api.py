@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,12 @@ class Run:
             return None
         return experiment.trainer.client_tables(self.best_state(), int(self.summary["best_round"]))
 
+    @property
+    def has_two_tables(self) -> bool:
+        """Whether clients score with the sum of a shared item table and their own."""
+        trainer = self._prepared().trainer
+        return isinstance(trainer, LocalEngine) and trainer.pieces.backbone.views is not None
+
     def two_tables(self, users: Sequence[int]) -> tuple[Tensor, Tensor] | None:
         """(users, items, d) twice, in the chosen round: the shared item table as the clients numbered in `users` look
         at it, and their own. None where a method has one table only.
@@ -98,17 +104,17 @@ class Run:
         trainer = self._prepared().trainer
         if not isinstance(trainer, LocalEngine):
             return None
-        return trainer.two_tables(self.best_state(), np.asarray(users, dtype=np.int64))
+        clients = np.asarray(users, dtype=np.int64)
+        return trainer.two_tables(self.best_state(), int(self.summary["best_round"]), clients)
 
-    def two_scores(self, users: Sequence[int]) -> tuple[Tensor, Tensor] | None:
-        """(users, items) twice, in the chosen round: scores by what everybody shares, and by what is the client's own.
-
-        None where a method has one view of an item only.
+    def two_scores(self) -> Iterator[tuple[Tensor, Tensor]] | None:
+        """(users, items) twice, in the chosen round, some users after others: scores by what everybody shares, and by
+        what is the client's own. None where a method has one view of an item only.
         """
         trainer = self._prepared().trainer
         if not isinstance(trainer, LocalEngine):
             return None
-        return trainer.two_scores(self.best_state(), int(self.summary["best_round"]), np.asarray(users, dtype=np.int64))
+        return trainer.two_scores(self.best_state(), int(self.summary["best_round"]))
 
     def drift(self) -> Tensor | None:
         """(users,): how far a round of local training takes each client's shared tables from the consensus."""

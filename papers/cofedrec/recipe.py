@@ -69,7 +69,15 @@ def spread() -> list[Cell]:
 
 
 def schedules() -> list[Cell]:
-    return [_cell("every-step", {"schedule": "every-step"}, seed=seed) for seed in SEEDS]
+    """Both schedules on three seeds and few rounds, and the exact one on a whole run (its other half is in table 2)."""
+    return [
+        *(
+            _cell(f"{name}, 20 rounds", {"schedule": name}, seed=seed, rounds=20)
+            for seed in SEEDS
+            for name in ("once-per-round", "every-step")
+        ),
+        _cell("every-step", {"schedule": "every-step"}),
+    ]
 
 
 def datasets() -> list[Cell]:

@@ -104,16 +104,20 @@ def _difference(sides: Sequence[Sequence[Result]], view: Callable[[Result], str]
 
 
 def schedules(results: Sequence[Result]) -> str:
-    """On the seeds that both have."""
+    """Whole runs and short ones, on the seeds that both schedules have."""
     rows = []
-    seeds = {r["seed"] for r in select(results, "every-step")}
-    for name, variant in (("once-per-round", "full"), ("every-step", "every-step")):
-        found = [r for r in select(results, variant) if r["seed"] in seeds]
-        if found:
-            seconds = np.mean([r["seconds_per_round"] for r in found])
-            columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
-            rows.append([name, str(len(found)), *columns, f"{seconds:.1f}"])
-    return table(["schedule", "seeds", "local", "pushed", "seconds per round"], rows)
+    whole = ("full", "every-step")
+    short = ("once-per-round, 20 rounds", "every-step, 20 rounds")
+    for rounds, variants in (("100", whole), ("20", short)):
+        runs = [select(results, variant) for variant in variants]
+        seeds = {r["seed"] for r in runs[0]} & {r["seed"] for r in runs[1]}
+        for name, some in zip(("once-per-round", "every-step"), runs, strict=True):
+            found = [r for r in some if r["seed"] in seeds]
+            if found:
+                seconds = np.mean([r["seconds_per_round"] for r in found])
+                columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
+                rows.append([name, rounds, str(len(found)), *columns, f"{seconds:.1f}"])
+    return table(["schedule", "rounds", "seeds", "local", "pushed", "seconds per round"], rows)
 
 
 def group_rounds(results: Sequence[Result]) -> str:

@@ -102,7 +102,7 @@ class Fed3CRConfig(FederatedConfig):
     """β_a."""
     complementarity_weight: float = Field(default=0.1, ge=0)
     """β_o."""
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=0.2, gt=0)
     """τ_a of the softmax in L_a."""
     top_one: TopOne = "softmax"
     """How cosines become probabilities in L_a."""

@@ -12,11 +12,8 @@ Result = Mapping[str, Any]
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    rule = "|" + "---|" * len(head)
-    shown = [f"| {' | '.join(line)} |" for line in lines]
-    shown[1] = rule
-    return "\n".join(shown)
+    shown = [f"| {' | '.join(line)} |" for line in (head, *rows)]
+    return "\n".join([shown[0], "|" + "---|" * len(head), *shown[1:]])
 
 
 def pair(

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -168,54 +170,52 @@ class TestOnFedRAP(TestOnPFedRec):
         return Oracle(federation, oracle.names, oracle.merge)
 
 
-class TestOnFedNCF(Fed3CRConformance):
-    """Both item tables side by side, of double width."""
+class PlainTwoTables(plain.PlainNeuMF):
+    """FedNCF's client, which scores rows of both its item tables side by side."""
 
-    options = {**Fed3CRConformance.options, "backbone": "fedncf", "layers": 2}
+    @property
+    def embedding(self):
+        return SimpleNamespace(weight=torch.cat([self.gmf_items.weight, self.mlp_items.weight], dim=1))
+
+    def score(self, rows):
+        gmf = self.gmf_user * rows[:, :DIM]
+        hidden = torch.cat([self.mlp_user.expand(len(rows), -1), rows[:, DIM:]], dim=1)
+        for layer in self.layers:
+            hidden = torch.relu(layer(hidden))
+        return self.output(torch.cat([gmf, hidden], dim=1))[:, 0]
+
+
+class TestOnFedNCF(Fed3CRConformance):
+    """Both item tables side by side, of double width; tower and output travel as well."""
+
+    options = {**Fed3CRConformance.options, "backbone": "fedncf"}
+    tower = (4, 2, 1)
     names = {
-        "gmf_user": "inner.ncf.gmf_user",
-        "mlp_user": "inner.ncf.mlp_user",
+        **{f"{branch}_user": f"inner.{branch}_user" for branch in ("gmf", "mlp")},
+        **{f"{branch}_items": f"inner.{branch}_items.weight" for branch in ("gmf", "mlp")},
+        **{f"{kind}_{n}": f"inner.layers.{n}.{kind}" for n in range(3) for kind in ("weight", "bias")},
+        "head": "inner.output.weight",
+        "head_bias": "inner.output.bias",
         "own": "personal.weight",
-        **{f"{k}_{n}": f"inner.ncf.layers.{n}.{k}" for n in range(3) for k in ("weight", "bias")},
-        "head": "inner.ncf.output.weight",
-        "head_bias": "inner.ncf.output.bias",
     }
 
-    def test_cohort_equals_the_oracle(self):
-        """FedNCF's plain client has two tables where the wrapper has one, so it is compared score by score."""
-        engine = self.trained(1)
-        backbone = engine.pieces.backbone
-        state = engine.state()
-        client = 5
-        params = {
-            spec.name: (state.get(f"server.{spec.name}", state.get(f"client.{spec.name}")))
-            for spec in backbone.params
-            if spec.role != "item"
-        }
-        params = {n: v[client][None] if f"client.{n}" in state else v[None] for n, v in params.items()}
-        tables = {n: state[f"server.{n}"][None] for n in ("gmf_items", "mlp_items")}
-        tables["own"] = state["client.own"][client][None]
-        liked = torch.zeros(1, tiny.ITEMS, dtype=torch.bool)
-        liked[0, tiny.cut().training.positives[client]] = True
-        scores = backbone.logits(params, backbone.look(params, tables, liked))[0]
-        both = torch.cat([tables["gmf_items"], tables["mlp_items"]], dim=2)[0]
-        prototypes = torch.cat([both[liked[0]].mean(dim=0), tables["own"][0][liked[0]].mean(dim=0)])
-        hidden = torch.relu(params["generator_weight_0"][0] @ prototypes + params["generator_bias_0"][0])
-        made = params["generator_weight_1"][0] @ hidden + params["generator_bias_1"][0]
-        fused = both @ (torch.eye(2 * DIM) + 2.0 * made.view(2 * DIM, 2 * DIM)).T + tables["own"][0]
-        ncf = plain.PlainNeuMF(tiny.ITEMS, DIM, (4, 2, 1)).double()
-        ncf.load_state_dict(
-            {
-                "gmf_items.weight": fused[:, :DIM],
-                "mlp_items.weight": fused[:, DIM:],
-                "gmf_user": params["gmf_user"][0],
-                "mlp_user": params["mlp_user"][0],
-                **{f"layers.{n}.{k}": params[f"{k}_{n}"][0] for n in range(3) for k in ("weight", "bias")},
-                "output.weight": params["head"],
-                "output.bias": params["head_bias"][0],
-            }
+    def oracle(self, config, items):
+        inner = PlainTwoTables(items, DIM, self.tower)
+        model = plain.PlainDual(inner, items, 2 * DIM, config.layers, config.alpha)
+        slow = ("inner.gmf_user", "inner.mlp_user", "inner.layers", "inner.output", "generator")
+        fast = ("inner.gmf_items", "inner.mlp_items", "personal")
+        rates = dict.fromkeys(slow, config.learning_rate) | dict.fromkeys(fast, config.item_rate)
+        federation = plain.PlainFederation(
+            model,
+            (plain.PlainStep(rates),),
+            config.local_epochs,
+            config.batch_size,
+            self.penalty(config),
+            batch_decay=config.batch_decay,
         )
-        torch.testing.assert_close(scores, ncf(torch.arange(tiny.ITEMS)))
+        names = {**self.names, **GENERATOR}
+        private = {"own", "gmf_user", "mlp_user"}
+        return Oracle(federation, names, dict.fromkeys(names.keys() - private, "mean"))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -7,6 +7,7 @@ from benchmarks import plain
 from torch import nn
 
 from confed.clients.backbones import AdaptiveTransfer
+from confed.errors import ConfedError
 from confed.methods.fed3cr import VARIANTS
 from confed.methods.registry import method_named
 from confed.runs.settings import resolve
@@ -248,6 +249,6 @@ def test_on_fedrap_the_loss_can_be_the_published_one():
     assert [type(term).__name__ for term in terms] == ["SaturatingBCE", "Apart", "Small"]
 
 
-def test_unknown_parts_are_refused():
-    with pytest.raises(Exception, match="consistency"):
+def test_unknown_parts_are_refused_and_the_known_ones_named_as_they_are_written():
+    with pytest.raises(ConfedError, match="consistency = 'Lz': input should be 'none', 'La', 'Ls' or 'Lc'"):
         resolve("fed3cr", "tiny", options={"consistency": "Lz"})

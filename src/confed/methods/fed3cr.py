@@ -13,8 +13,8 @@ learned matrix for everybody in place of ACE (table IV), and what the two terms 
 No code is published, and the paper leaves much open (methods.md 6.14; decisions D-19 to D-30): three layers with ReLU;
 prototypes carry gradient; top-one probabilities are a softmax; E in L_o is divided by the number of items; everybody
 takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector; here it is stepped. Rates, initial
-values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which no formula
-of its has, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper`. Tables begin with
+values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which stands in
+none of its formulas, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper`. Tables begin with
 deviation 0.1, not with D-30's 0.01, because cosines of tiny rows have huge gradients.
 
 On PFedRec the head is stepped before the tables, as PFedRec does; on FedRAP its two terms, its decay and its stopping

@@ -124,7 +124,8 @@ def validated_call(build: Callable[[], T], where: str) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"]) or "value"
-        raise ConfedError(f"{where}: {name} = {first['input']!r}: {first['msg'].lower()}") from None
+        message = first["msg"][:1].lower() + first["msg"][1:]  # allowed values keep their case
+        raise ConfedError(f"{where}: {name} = {first['input']!r}: {message}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

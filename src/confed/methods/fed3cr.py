@@ -14,8 +14,8 @@ No code is published, and the paper leaves much open (methods.md 6.14; decisions
 prototypes carry gradient; top-one probabilities are a softmax; E in L_o is divided by the number of items; everybody
 takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector; here it is stepped. Rates, initial
 values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which stands in
-none of its formulas, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper`. Tables begin with
-deviation 0.1, not with D-30's 0.01, because cosines of tiny rows have huge gradients.
+none of its formulas, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper`. Tables begin
+with deviation 0.1, not with D-30's 0.01, because cosines of tiny rows have huge gradients.
 
 On PFedRec the head is stepped before the tables, as PFedRec does; on FedRAP its two terms, its decay and its stopping
 rule stay, with FedRAP's own defaults (the rule looks at the whole loss, L_a included). On FedNCF the two item tables

@@ -105,6 +105,7 @@ class Recorder:
     """A scorecard that keeps the scores."""
 
     def __init__(self, users: int, items: int) -> None:
+        self.clients = torch.arange(users)
         self.scores = torch.full((users, items), torch.nan, dtype=torch.float64)
 
     def add(self, clients: torch.Tensor, logits: torch.Tensor) -> None:

@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_BITS = 24
+_FEW = 256
+"""Draws without replacement up to which every draw counts those before it; the work grows with the square."""
 _NO_SLOT = np.uint64(2**64 - 1)
 
 
@@ -64,8 +66,10 @@ class Stream:
         """(n, count) numbers in [0, size), uniform without replacement and in random order.
 
         Draw j picks one of the size − j numbers that are left; `skip` finds which number that is. The slots
-        slot·count … slot·count + count − 1 are used.
+        slot·count … slot·count + count − 1 are used. Of many, the first different ones of a longer sequence are taken.
         """
+        if count > _FEW:
+            return self._first_different(client, slot, size, count)
         draw = np.arange(count)
         picks = self.integers(client[:, None], slot[:, None] * count + draw, size[:, None] - draw)
         for j in range(1, count):
@@ -74,6 +78,23 @@ class Stream:
             for k in range(j):
                 picks[:, j] += taken[:, k] - k <= rank
         return picks
+
+    def _first_different(self, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
+        """The first `count` different numbers of a sequence drawn with replacement; it is made longer where it must."""
+        found = np.empty((len(client), count), dtype=np.int64)
+        left, length = np.arange(len(client)), 2 * count
+        while len(left):
+            base = (slot[left, None].astype(np.uint64) + np.uint64(1)) << np.uint64(32)
+            drawn = self.integers(client[left, None], base + np.arange(length, dtype=np.uint64), size[left, None])
+            order = np.argsort(drawn, axis=1, kind="stable")
+            ordered = np.take_along_axis(drawn, order, axis=1)
+            first = np.ones(drawn.shape, dtype=bool)
+            np.put_along_axis(first, order[:, 1:], ordered[:, 1:] != ordered[:, :-1], axis=1)
+            enough = first.sum(axis=1) >= count
+            chosen = first & (first.cumsum(axis=1) <= count)
+            found[left[enough]] = drawn[enough][chosen[enough]].reshape(-1, count)
+            left, length = left[~enough], 2 * length
+        return found
 
     def shuffled(self, client: Ints, length: Ints, base: int = 0) -> Ints:
         """(n, max length): row u is a random order of 0 … length[u] − 1, then the largest slots as padding.

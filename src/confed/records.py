@@ -187,6 +187,19 @@ class Upload:
         return sum(t.nbytes for t in self.tensors.values())
 
 
+@dataclass(frozen=True)
+class PeopleRows:
+    """What travels between a company and the server, either way: named rows, one for each of some people."""
+
+    people: Tensor
+    """Their numbers among the people that several companies know; the companies agreed on the numbers beforehand."""
+    tensors: Mapping[str, Tensor]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+
 def add_rows(table: Tensor, index: Tensor, rows: Tensor) -> None:
     """table[index[i]] += rows[i], in place, for a (n, d) table; repeated indices add up, in a fixed order.
 

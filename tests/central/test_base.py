@@ -3,11 +3,12 @@ import pytest
 import torch
 from torch.nn import functional
 
+from confed import scoring
 from confed.central import base
-from confed.central.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer, initial
-from confed.clients.backbones.base import normal
+from confed.central.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.initial import initial, normal
 from confed.ragged import Ragged
 from tests.conformance import Recorder, assert_equal_states
 
@@ -135,7 +136,7 @@ def test_one_shot_models_are_fitted_once():
 
 @pytest.mark.parametrize("values", [1, 30, 1 << 22])
 def test_scores_arrive_in_chunks_that_do_not_matter(monkeypatch, values):
-    monkeypatch.setattr(base, "_SCORE_VALUES", values)
+    monkeypatch.setattr(scoring, "_SCORE_VALUES", values)
     sizes = []
 
     class Card(Recorder):

@@ -3,9 +3,10 @@ import pytest
 import torch
 from torch.nn import functional
 
-from confed.central.lightgcn import Graph, LightGCN
+from confed.central.lightgcn import LightGCN
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.graph import Graph
 from confed.ragged import Ragged
 from tests import tiny
 from tests.conformance import Recorder

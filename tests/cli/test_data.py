@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from confed.cli.data import app
-from confed.data import load_dataset
+from confed.data import load, load_dataset
 from confed.errors import ConfedError
 from tests.realdata import require
 
@@ -128,6 +129,109 @@ def test_import_can_filter_and_overwrite(tmp_path: Path, cache: Path) -> None:
 def test_import_reads_parquet(tmp_path: Path, cache: Path) -> None:
     pl.DataFrame({"uid": [1], "iid": [2]}).write_parquet(tmp_path / "a.parquet")
     assert call_json("import", tmp_path / "a.parquet", "--name", "p")["time"] == "none"
+
+
+# --- several domains --------------------------------------------------------------------------------------
+
+
+def shops(folder: Path) -> tuple[str, str]:
+    """book=FILE and music=FILE; a and b buy in both, c and d in one."""
+    for name, users in (("book", "aabc"), ("music", "abbd")):
+        rows = "".join(f"{user};{name}{place};{place}\n" for place, user in enumerate(users))
+        (folder / f"{name}.txt").write_text("who;what;when\n" + rows)
+    return f"book={folder}/book.txt", f"music={folder}/music.txt"
+
+
+def test_list_names_datasets_of_several_domains(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONFED_DATA", str(tmp_path))
+    by_name = {row["name"]: row for row in call_json("list")["multi_domain"]}
+    assert set(by_name) == {"douban", "amazon-phone-elec", "amazon-cloth-sport", "amazon-game-video"}
+    douban = by_name["douban"]
+    assert list(douban["domains"]) == ["book", "music"]
+    assert douban["domains"]["music"]["interactions"] == 38_756
+    assert (douban["at_hand"], douban["source"], douban["optional"]) == (False, "by hand", {"movie": None})
+    assert "by hand: book, music" in call("list")
+    for domain in ("music", "movie"):
+        file = tmp_path / "douban" / f"interactions_{domain}.csv.gz"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    assert "download: book" in call("list")
+    (tmp_path / "douban" / "interactions_book.csv.gz").touch()
+    assert "yes, with movie" in call("list")
+    assert "3,505 / 3,868" in call("list")
+
+
+def test_describe_a_dataset_of_several_domains() -> None:
+    facts = call_json("describe", require("douban"))
+    assert facts["domains"]["book"]["items"] == 3_505
+    assert facts["known_to"] == {"1": 0, "2": 882}
+    assert facts["shared"] == {"book & music": 882}
+
+
+def test_describe_shows_a_column_per_domain_and_the_overlap(tmp_path: Path) -> None:
+    pairs = ",".join(shops(tmp_path))
+    facts = call_json("describe", pairs, *OPTIONS)
+    assert (facts["dataset"], facts["users"], facts["interactions"]) == ("book+music", 4, 8)
+    assert facts["domains"]["music"]["users"] == 3
+    assert facts["known_to"] == {"1": 2, "2": 2}
+    printed = call("describe", pairs, *OPTIONS)
+    lines = [[cell.strip() for cell in re.split("[┃│]", line)[1:-1]] for line in printed.splitlines()]
+    assert ["domain", "book", "music"] in lines
+    assert ["items", "4", "4"] in lines
+    assert ["users known to 1 domain", "2"] in lines
+    assert ["users known to 2 domains", "2"] in lines
+    assert ["shared book & music", "2"] in lines
+    assert ["content hash", facts["content_hash"]] in lines
+    assert call_json("describe", "synthetic:domains=2,users=20,items=10")["known_to"] == {"1": 0, "2": 20}
+
+
+def test_get_says_where_every_domain_is(cache: Path) -> None:
+    facts = call_json("get", require("douban"))
+    assert facts["paths"]["music"].endswith("douban/interactions_music.csv.gz")
+    assert "Douban" in facts["terms"]
+    assert "path music" in call("get", "douban")
+
+
+def test_get_explains_a_missing_domain(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONFED_DATA", str(tmp_path))
+    with pytest.raises(
+        ConfedError, match=r"(?s)put the file at .*/interactions_phone\.csv\.gz.*Terms of the data: Amazon"
+    ):
+        call("get", "amazon-phone-elec")
+
+
+def test_import_several_domains(tmp_path: Path, cache: Path) -> None:
+    book, music = shops(tmp_path)
+    arguments = ("import", "--domain", book, "--domain", music, "--name", "mine", *OPTIONS)
+    facts = call_json(*arguments)
+    assert (facts["dataset"], list(facts["domains"]), facts["users"]) == ("mine", ["book", "music"], 4)
+    assert Path(facts["path"]) == cache / "imported" / "mine"
+    assert load("mine").content_hash == facts["content_hash"]
+    assert call_json("describe", "mine")["known_to"] == facts["known_to"]
+    assert [one["name"] for one in call_json("list")["imported"]] == ["mine"]
+    with pytest.raises(ConfedError, match="imported before"):
+        call(*arguments)
+    few = call_json(*arguments, "--overwrite", "--min-interactions", 1)
+    assert few["content_hash"] == facts["content_hash"]
+    call("import", facts["path"], "--name", "copy")
+    assert load("copy").content_hash == facts["content_hash"]
+
+
+def test_import_takes_a_file_or_domains(tmp_path: Path, cache: Path) -> None:
+    book, music = shops(tmp_path)
+    for wrong in ((), (log(tmp_path), "--domain", book, "--domain", music)):
+        with pytest.raises(ConfedError, match="give either one FILE, or --domain NAME=FILE for each"):
+            call("import", *wrong, "--name", "x")
+    with pytest.raises(ConfedError, match="at least two, got book"):
+        call("import", "--domain", book, "--name", "x", *OPTIONS)
+    with pytest.raises(ConfedError, match="'book': a domain is written as its name and its file"):
+        call("import", "--domain", "book", "--domain", music, "--name", "x", *OPTIONS)
+    with pytest.raises(ConfedError, match=r"domain book: .*no column looks like the user id"):
+        call("import", "--domain", book, "--domain", music, "--name", "x")
+    assert not cache.exists()
+
+
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_mistakes_propagate(tmp_path: Path, cache: Path) -> None:

@@ -1,4 +1,7 @@
-from confed.cli.progress import is_landmark, live_progress, status
+import pytest
+
+from confed.cli.progress import fetch, is_landmark, live_progress, status
+from confed.errors import ConfedError
 from confed.runs.settings import resolve
 
 SETTINGS = resolve("pfedrec", "x", rounds=40)
@@ -19,3 +22,17 @@ def test_without_a_terminal_lines_are_printed(capsys):
     with live_progress() as listen:
         listen(LINE, SETTINGS)
     assert "pfedrec seed 0: round 4/40" in capsys.readouterr().err
+
+
+def test_fetching_what_cannot_be_downloaded_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("CONFED_DATA", str(tmp_path))
+    monkeypatch.setenv("CONFED_CACHE", str(tmp_path / "cache"))
+    for own in ("synthetic:domains=2", "log.csv", "book=a.csv,music=b.csv"):
+        fetch(own)  # nothing to fetch; whether it is there is found out later
+    with pytest.raises(ConfedError, match=r"amazon-cloth-sport \(domain cloth\) was not found"):
+        fetch("amazon-cloth-sport")
+    for domain in ("cloth", "sport"):
+        file = tmp_path / "amazon-cdrib-cloth-sport" / f"interactions_{domain}.csv.gz"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    fetch("amazon-cloth-sport")

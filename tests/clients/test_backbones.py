@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from confed.clients.backbones import Dot, LinearHead, NeuMF, Scalar
-from confed.clients.backbones.base import inner, normal, uniform, zeros
+from confed.clients.backbones.base import inner
+from confed.initial import normal, uniform, zeros
 
 BACKBONES = {
     "dot": Dot(6, 4, 0.1),

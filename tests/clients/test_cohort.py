@@ -4,12 +4,12 @@ import numpy as np
 import torch
 
 from confed.clients.backbones import Dot, NeuMF
-from confed.clients.backbones.base import normal
 from confed.clients.cohort import Cohort, item_rows, stored_scores, versions
 from confed.clients.objectives import BCE
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.initial import normal
 from confed.random import Stream
 from confed.records import Download
 from tests.tiny import ITEMS, USERS, cut

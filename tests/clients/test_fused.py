@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from confed.clients.backbones import Dot, LinearHead, NeuMF
-from confed.clients.backbones.base import normal
 from confed.clients.cohort import Cohort
 from confed.clients.fused import fusable
 from confed.clients.objectives import BCE, SaturatingBCE
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.initial import normal
 from confed.random import Stream
 from confed.records import Download
 from tests.tiny import ITEMS, USERS, cut

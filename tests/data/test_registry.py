@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from confed.data import Interactions, load_dataset, registry, synthetic
-from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
-from confed.data.registry import find_local, get_dataset, import_dataset, imported
+from confed.data import Domains, Interactions, load, load_dataset, load_domains, registry, synthetic, synthetic_domains
+from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
+from confed.data.registry import domains_at_hand, find_local, get_dataset, has_domains, import_dataset, imported
 from confed.data.sources import Download, Wheel
 from confed.errors import ConfedError
 from tests.realdata import require, skip
@@ -35,6 +35,13 @@ TIMES = {
     "douban-book": "none",
     "amazon-video": "real",
 }
+DOMAIN_COUNTS = {
+    "douban": {"book": (882, 3_505, 37_878), "music": (882, 3_868, 38_756)},
+    "amazon-phone-elec": {"phone": (27_519, 9_481, 161_010), "elec": (20_427, 36_779, 291_772)},
+    "amazon-cloth-sport": {"cloth": (41_829, 17_943, 194_121), "sport": (27_328, 12_655, 170_426)},
+    "amazon-game-video": {"game": (25_025, 12_319, 157_721), "video": (19_457, 8_751, 158_984)},
+}
+SHARED = {"douban": 882, "amazon-phone-elec": 20_427, "amazon-cloth-sport": 9_828, "amazon-game-video": 2_179}
 
 
 @pytest.fixture
@@ -63,6 +70,30 @@ def test_published_counts(name: str) -> None:
     assert (data.name, data.time) == (name, TIMES[name])
     invented = "item-order" if name == "lastfm-2k-listens" else "file-order"
     assert data.pseudo_time == invented
+
+
+@pytest.mark.parametrize("name", DOMAIN_COUNTS)
+def test_counts_of_domains(name: str) -> None:
+    data = load_domains(require(name))
+    assert data.name == name
+    assert data.names[:2] == tuple(DOMAIN_COUNTS[name])
+    if set(data.names) & set(DOMAINS[name].optional):
+        return  # somebody found the missing domain; nobody has counted it
+    for domain, part in data.parts.items():
+        assert (part.n_users, part.n_items, len(part)) == DOMAIN_COUNTS[name][domain]
+        assert part.content_hash == DOMAINS[name].domains[domain].content_hash
+        assert part.time == "none"
+    assert len(data.shared()) == SHARED[name]
+
+
+def test_the_first_domain_is_the_one_in_the_name() -> None:
+    """CDRIB's split calls them the first and the second; its training rows come out only in this order."""
+    data = load_domains(require("amazon-phone-elec"))
+    shared = data.shared()
+    cold_in_phone = set(shared[9 * (len(shared) // 10) :])
+    phone = data["phone"].frame
+    assert data.names == ("phone", "elec")
+    assert phone.filter(~pl.col("user").is_in(cold_in_phone)).height == 148_271
 
 
 def test_repeated_pairs_are_kept() -> None:
@@ -155,6 +186,18 @@ def test_pseudo_times_are_those_of_the_loaders() -> None:
     }
 
 
+def test_entries_of_several_domains_are_complete() -> None:
+    assert set(DOMAINS) == set(DOMAIN_COUNTS)
+    assert not set(DOMAINS) & set(REGISTRY)
+    for name, entry in DOMAINS.items():
+        assert (entry.name, entry.time) == (name, "none")
+        assert entry.terms
+        assert entry.citation
+        for domain in entry.domains.values():
+            assert all(list(remote.members.values())[-1] in domain.files for remote in domain.remotes)
+    assert DOMAINS["douban"].domains["book"].remotes == REGISTRY["douban-book"].remotes
+
+
 def test_qb_article_is_read_when_supplied(cache: Path) -> None:
     active = "".join(f"1,{item},1,0,0\n" for item in range(12, 0, -1))
     text = "user_id,item_id,click,gender,age\n" + active + "2,1,1,0,0\n1,99,0,0,0\n"
@@ -223,6 +266,183 @@ def test_get_fetches_titles_that_are_missing(cache: Path, monkeypatch: pytest.Mo
         get_dataset("ml-100")
 
 
+# --- several domains --------------------------------------------------------------------------------------
+
+HEADER = "user,item,rating\n"
+BOOK = HEADER + "1,x,5\n1,y,4\n2,x,4\n2,y,5\n3,x,5\n1,z,1\n"
+MUSIC = HEADER + "1,p,5\n1,q,4\n2,p,4\n2,q,5\n3,p,2\n"
+MOVIE = HEADER + "2,m,5\n2,n,5\n1,m,4\n1,n,3\n"
+BOOK_PAGE = Download("https://example.invalid/book.csv", {"": "pair/book.csv"})
+
+
+@pytest.fixture
+def pair(cache: Path, monkeypatch: pytest.MonkeyPatch) -> DomainsEntry:
+    """Two domains whose first two users remain, and a third that may be supplied."""
+    rows = pl.DataFrame({"user": ["1", "1", "2", "2"], "rating": [5.0, 4.0, 4.0, 5.0]})
+    held = {
+        domain: Interactions.of(rows.with_columns(item=pl.Series(items)), time="none").content_hash
+        for domain, items in (("book", list("xyxy")), ("music", list("pqpq")))
+    }
+    entry = DomainsEntry(
+        name="pair",
+        title="Pair",
+        domains={
+            "book": DomainFile(("pair/book.csv",), 2, 2, 4, held["book"], remotes=(BOOK_PAGE,)),
+            "music": DomainFile(("pair/music.csv",), 2, 2, 4, held["music"]),
+        },
+        optional={"movie": "pair/movie.csv"},
+        min_rating=4,
+        core=(2, 2),
+        terms="be kind",
+        citation="nobody",
+    )
+    monkeypatch.setitem(DOMAINS, "pair", entry)
+    return entry
+
+
+def test_domains_are_filtered_and_checked(cache: Path, pair: DomainsEntry) -> None:
+    book, music = put(cache / "pair/book.csv", BOOK), put(cache / "pair/music.csv", MUSIC)
+    data = load_domains("pair")
+    assert (data.name, data.names, data.shared()) == ("pair", ("book", "music"), ["1", "2"])
+    assert load("pair").content_hash == data.content_hash
+    assert domains_at_hand("pair") == {"book": book, "music": music}
+    put(music, MUSIC.replace("1,q,4", "1,q,5"))
+    with pytest.raises(ConfedError, match=r"music\.csv is not pair \(domain music, filtered together with 1 more\)"):
+        load_domains("pair")
+    put(book, BOOK + "3,y,5\n")
+    put(music, MUSIC + "3,q,4\n3,p,4\n")
+    with pytest.raises(ConfedError, match=r"book\.csv is not pair .*3 users, 2 items and 6 inter.*expected 2, 2 and 4"):
+        load_domains("pair")
+    assert book.exists()
+
+
+def test_an_optional_domain_is_used_where_it_is_at_hand(cache: Path, pair: DomainsEntry) -> None:
+    for domain, text in (("book", BOOK), ("music", MUSIC), ("movie", MOVIE + "1,n,5\n")):
+        put(cache / f"pair/{domain}.csv", text)
+    data = load_domains("pair")
+    assert (data.names, data.shared()) == (("book", "music", "movie"), ["1", "2"])
+
+
+def test_a_missing_domain_says_where_to_put_it(
+    cache: Path, pair: DomainsEntry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is fetched for a dataset that cannot be complete."""
+    monkeypatch.setattr(registry.sources, "_download", lambda *_: pytest.fail("nothing should be fetched"))
+    with pytest.raises(ConfedError) as caught:
+        load_domains("pair")
+    message = str(caught.value)
+    assert "dataset pair (domain music) was not found" in message
+    assert "put the file at $CONFED_DATA/pair/music.csv and set CONFED_DATA" in message
+    assert "Terms of the data: be kind" in message
+
+
+@pytest.mark.parametrize("page", [BOOK, "<html>please log in</html>", BOOK + "3,y,5\n1,x,4\n"])
+def test_one_domain_is_fetched(cache: Path, pair: DomainsEntry, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    put(cache / "pair/music.csv", MUSIC)
+    monkeypatch.setattr(registry.sources, "_download", lambda _, target, __: target.write_text(page))
+    notices: list[str] = []
+    if page == BOOK:
+        assert load_domains("pair", notice=notices.append).shared() == ["1", "2"]
+        assert "be kind" in notices[0]
+        return
+    with pytest.raises(ConfedError, match=r"pair/book\.csv"):
+        load_domains("pair", notice=notices.append)
+    assert set(domains_at_hand("pair")) == {"music"}
+
+
+def test_sources_of_domains(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"book": put(tmp_path / "a,b.csv", BOOK), "music": put(tmp_path / "m.csv", MUSIC)}
+    wanted = Domains.of(files)
+    monkeypatch.chdir(tmp_path)
+    folder = wanted.save(tmp_path / "kept")
+    for source in (
+        files,
+        {domain: pl.read_csv(file) for domain, file in files.items()},
+        wanted,
+        folder,
+        "kept",
+        f"book={tmp_path}/a,b.csv,music={tmp_path}/m.csv",
+        "book=a,b.csv, music=m.csv",
+    ):
+        assert has_domains(source)
+        assert load(source).content_hash == load_domains(source).content_hash == wanted.content_hash
+        with pytest.raises(ConfedError, match="has several domains: choose a method for several domains"):
+            load_dataset(source)
+    assert load_domains(files, min_interactions=2)["music"].users == ["1", "2"]
+    assert load_domains("book=a,b.csv,music=m.csv", time="order")["book"].time == "order"
+
+
+def test_load_opens_the_door_to_one_domain_too(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = put(tmp_path / "day=1.csv", BOOK)
+    monkeypatch.chdir(tmp_path)
+    for source in (odd, "day=1.csv", pl.read_csv(odd), Interactions.of(odd)):
+        assert not has_domains(source)
+        assert isinstance(load(source), Interactions)
+    for source in ("day=1.csv", "synthetic", "ml-100k"):
+        assert not has_domains(source)
+    for source in ("day=1.csv", "ml-100k"):
+        with pytest.raises(ConfedError, match="has one domain, several are needed: say book="):
+            load_domains(source)
+
+
+def test_domains_that_are_written_wrongly(cache: Path) -> None:
+    with pytest.raises(ConfedError, match="several domains are at least two, got book"):
+        load(f"book={put(cache / 'b.csv', BOOK)}")
+    with pytest.raises(ConfedError, match=r"domain book is given twice \(a\.csv and b\.csv\)"):
+        load("book=a.csv,book=b.csv")
+    with pytest.raises(ConfedError, match=r"'music=': a domain is written as its name and its file"):
+        load("book=a.csv,music=")
+    with pytest.raises(ConfedError, match="unknown dataset 'duban': did you mean douban"):
+        load("duban")
+    with pytest.raises(ConfedError, match="unknown dataset 'duban': did you mean douban"):
+        load_domains("duban")
+    with pytest.raises(ConfedError, match="douban: a registered dataset takes no options, got separator"):
+        load("douban", separator=";")
+    with pytest.raises(ConfedError, match="douban has several domains"):
+        get_dataset("douban")
+
+
+def test_synthetic_domains_by_name(cache: Path) -> None:
+    wanted = synthetic_domains(domains=2, users=30, items=20, interactions_per_user=6, overlap=0.5, seed=3)
+    named = load("synthetic:domains=2,users=30,items=20,interactions_per_user=6,overlap=0.5,seed=3")
+    optioned = load("synthetic:users=30, domains = 2", items=20, interactions_per_user=6, overlap=0.5, seed=3)
+    assert wanted.content_hash == named.content_hash == optioned.content_hash
+    assert load(named.name).content_hash == named.content_hash
+    assert load("synthetic", domains=2, users=30, items=20).n_users == 30
+    with pytest.raises(ConfedError, match="unknown option of synthetic 'sparse': did you mean sparsity"):
+        load("synthetic:domains=2,sparse=1")
+    with pytest.raises(ConfedError, match="synthetic:domains=2 has several domains"):
+        load_dataset("synthetic:domains=2")
+
+
+def test_domains_are_imported_as_a_folder(cache: Path) -> None:
+    """A name is one thing at a time, whatever it was before."""
+    several = Domains.of({"book": pl.DataFrame({"user": ["a"], "item": ["x"]}), "music": synthetic_users("a", "b")})
+    single = Interactions.of(synthetic_users("a"))
+    path = import_dataset(several, "my.shop")
+    assert path == cache / "imported" / "my.shop"
+    back = load("my.shop")
+    assert (back.name, back.content_hash) == ("my.shop", several.content_hash)
+    with pytest.raises(ConfedError, match=r"was imported before .*--overwrite"):
+        import_dataset(single, "my.shop")
+    import_dataset(single, "my.shop", overwrite=True)
+    assert imported() == {"my.shop": cache / "imported" / "my.shop.parquet"}
+    assert isinstance(load("my.shop"), Interactions)
+    import_dataset(single, "other")
+    import_dataset(several, "my.shop", overwrite=True)
+    assert imported() == {"my.shop": path, "other": cache / "imported" / "other.parquet"}
+    with pytest.raises(ConfedError, match=r"my\.shop has several domains"):
+        load_dataset("my.shop")
+    with pytest.raises(ConfedError, match="other has one domain"):
+        load_domains("other")
+    with pytest.raises(ConfedError, match=r"unknown dataset 'myshop': did you mean my\.shop"):
+        load("myshop")
+
+
+def synthetic_users(*users: str) -> pl.DataFrame:
+    return pl.DataFrame({"user": users, "item": ["x"] * len(users)})
+
+
 # --- the door ---------------------------------------------------------------------------------------------
 
 
@@ -280,7 +500,7 @@ def test_imports_are_found_by_name(tmp_path: Path, cache: Path, monkeypatch: pyt
     assert load_dataset("my.log-1").users == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["ml-100k", "synthetic", "../evil", "", ".hidden", "a b"])
+@pytest.mark.parametrize("name", ["ml-100k", "douban", "synthetic", "../evil", "", ".hidden", "a b"])
 def test_names_that_cannot_be_imported(cache: Path, name: str) -> None:
     with pytest.raises(ConfedError, match="--name"):
         import_dataset(Interactions.of(pl.DataFrame({"user": ["a"], "item": ["x"]})), name)

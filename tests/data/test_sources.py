@@ -171,7 +171,8 @@ def test_every_attempt_is_reported(server: str, folders: tuple[Path, Path]) -> N
 def test_without_a_folder_of_ones_own_it_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CONFED_DATA")
     with pytest.raises(ConfedError) as caught:
-        find("made-up", ["made-up/r.dat"])
+        find("made-up", ["made-up/r.dat"], terms="be kind")
+    assert "Terms of the data: be kind" in str(caught.value)
     assert "CONFED_DATA: not set" in str(caught.value)
     assert "put the file at $CONFED_DATA/made-up/r.dat and set CONFED_DATA" in str(caught.value)
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from confed.data import synthetic, synthetic_domains
 from confed.errors import ConfedError
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.settings import resolve
@@ -26,6 +27,18 @@ def test_an_exact_folder_must_be_empty(tmp_path):
     with pytest.raises(ConfedError, match="already holds files"):
         RunFolder.create(SETTINGS, tmp_path, exact=True)
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_data_that_came_in_memory_comes_back(folder, tmp_path):
+    assert folder.data() is None
+    single = synthetic(users=10, items=10, interactions_per_user=5)
+    single.save(folder.data_path)
+    assert folder.data().content_hash == single.content_hash
+    several = synthetic_domains(users=10, items=10, interactions_per_user=5)
+    another = RunFolder.create(SETTINGS, tmp_path)
+    several.save(another.domains_path)
+    another.begin()
+    assert another.data().content_hash == several.content_hash
 
 
 def test_not_a_run_folder(tmp_path):

@@ -8,7 +8,7 @@ handed to the scorecard in chunks of users, so that no users x items matrix exis
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,17 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from confed.clients.backbones.base import Initialiser
 from confed.clients.sampling import check_negative_pool, draw_negatives
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import ConfedError
-from confed.evaluation.evaluator import Scorecard
 from confed.evaluation.protocol import View
+from confed.initial import initial as initial
+from confed.learner import Learner, batches_of
 from confed.methods.base import Method, MethodConfig
-from confed.random import Stream, fingerprint
-
-Scorer = Callable[[Tensor], Tensor]
-"""From client numbers to their (clients, items) logits."""
-
-_SCORE_VALUES = 1 << 22
-"""Intermediate values of a scoring pass."""
+from confed.random import Stream
+from confed.scoring import Card, Scorer, fill
+from confed.scoring import dot_scorer as dot_scorer
 
 
 class CentralMethod(Method):
@@ -41,11 +37,11 @@ class CentralMethod(Method):
     discloses = "everything: all interactions are in one place"
 
     @abstractmethod
-    def trainer(self, config: Any, data: TrainingData, seed: int, dtype: str) -> Trainer:
+    def trainer(self, config: Any, data: TrainingData, seed: int, dtype: str) -> Trainer[Card]:
         """A fresh model of `data`."""
 
 
-class CentralTrainer(Trainer):
+class CentralTrainer(Trainer[Card]):
     """A model with one set of parameters."""
 
     view: View = "global"
@@ -66,18 +62,11 @@ class CentralTrainer(Trainer):
     def scorer(self) -> Scorer:
         """How the model, as it stands, scores clients; work common to all of them is done once, here."""
 
-    def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
+    def round(self, number: int, cards: Mapping[View, Card]) -> RoundReport:
         loss = self.train(number)
         if "global" in cards:
-            self._fill(cards["global"])
+            fill(cards["global"], self.scorer(), self.data.items, self.hidden)
         return RoundReport(loss, self.data.users)
-
-    def _fill(self, card: Scorecard) -> None:
-        scorer = self.scorer()
-        size = max(_SCORE_VALUES // (self.hidden * self.data.items), 1)
-        for start in range(0, self.data.users, size):
-            clients = torch.arange(start, min(start + size, self.data.users))
-            card.add(clients, scorer(clients))
 
 
 class OneShotTrainer(CentralTrainer):
@@ -113,17 +102,15 @@ class OneShotTrainer(CentralTrainer):
 
 
 class EpochTrainer(CentralTrainer):
-    """A model whose parameters Adam steps; a round is an epoch.
-
-    Adam acts on whole tables, as in the published codes: rows outside the batch keep moving by momentum.
-    """
+    """A model whose parameters Adam steps; a round is an epoch."""
 
     def __init__(
         self, data: TrainingData, seed: int, dtype: str, params: Mapping[str, Tensor], learning_rate: float
     ) -> None:
         super().__init__(data, seed, dtype)
-        self.params = {name: value.to(self.dtype) for name, value in params.items()}
-        self.adam = torch.optim.Adam(list(self.params.values()), lr=learning_rate, fused=True)
+        self.learner = Learner(params, learning_rate, self.dtype)
+        self.params = self.learner.params
+        self.adam = self.learner.adam
 
     @abstractmethod
     def epoch(self, number: int) -> float:
@@ -136,39 +123,17 @@ class EpochTrainer(CentralTrainer):
         return loss
 
     def state(self) -> dict[str, Tensor]:
-        state = {f"param.{name}": value.detach() for name, value in self.params.items()}
-        for name, value in self.params.items():
-            for moment, tensor in (self.adam.state[value] or _before_the_first_step(value)).items():
-                state[f"adam.{moment}.{name}"] = tensor
-        return state
+        return self.learner.state()
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        self._load_params(state)
-        for name, value in self.params.items():
-            moments = _before_the_first_step(value)
-            self.adam.state[value] = {moment: state[f"adam.{moment}.{name}"].clone() for moment in moments}
-
-    def _load_params(self, state: Mapping[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, value in self.params.items():
-                value.copy_(state[f"param.{name}"])
+        self.learner.load(state)
 
     def serving_state(self) -> dict[str, Tensor]:
-        """The parameters alone: serving takes no further step."""
-        return {f"param.{name}": value.detach().clone() for name, value in self.params.items()}
+        return self.learner.parameters()
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
-        self._load_params(state)
+        self.learner.load_params(state)
         return self.scorer()(torch.from_numpy(clients))
-
-
-def _before_the_first_step(param: Tensor) -> dict[str, Tensor]:
-    """What torch's Adam creates at its first step, under its own names."""
-    return {
-        "step": torch.zeros((), dtype=torch.float32),
-        "exp_avg": torch.zeros_like(param),
-        "exp_avg_sq": torch.zeros_like(param),
-    }
 
 
 class PointwiseConfig(MethodConfig):
@@ -226,11 +191,6 @@ def check_pool(data: TrainingData, negatives: int) -> None:
         check_negative_pool(data, negatives, [f"number {user}" for user in range(data.users)])
 
 
-def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
-    """The start of the parameter `name`, in float64."""
-    return draw(shape, torch.Generator().manual_seed(fingerprint(seed, "init", name) >> 1))
-
-
 def interaction_matrix(data: TrainingData, dtype: torch.dtype) -> scipy.sparse.csr_matrix:
     """(users, items): 1 where the user has the item in training. Repeated pairs count once."""
     pairs = data.positives.unique()
@@ -241,18 +201,3 @@ def interaction_matrix(data: TrainingData, dtype: torch.dtype) -> scipy.sparse.c
 def _numpy(dtype: torch.dtype) -> np.dtype[Any]:
     array: np.dtype[Any] = torch.empty(0, dtype=dtype).numpy().dtype
     return array
-
-
-def dot_scorer(users: Tensor, items: Tensor) -> Scorer:
-    """s_ui = users[u] · items[i]."""
-    columns = items.T
-
-    def score(clients: Tensor) -> Tensor:
-        return users.index_select(0, clients) @ columns
-
-    return score
-
-
-def batches_of(size: int, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Rows in step, `size` at a time; the last short batch is kept."""
-    return zip(*(torch.split(tensor, size) for tensor in rows), strict=True)

@@ -17,10 +17,11 @@ from pydantic import Field
 from scipy.linalg import lapack
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer, Scorer, interaction_matrix
+from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.methods.base import MethodConfig
+from confed.scoring import Scorer
 
 MOST_ITEMS = 30_000
 

@@ -16,10 +16,11 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer, Scorer, dot_scorer, interaction_matrix
+from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
 from confed.data.split import TrainingData
 from confed.methods.base import MethodConfig
 from confed.random import fingerprint
+from confed.scoring import Scorer, dot_scorer
 
 
 class IALSConfig(MethodConfig):

@@ -22,19 +22,14 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import (
-    CentralMethod,
-    EpochTrainer,
-    Scorer,
-    batches_of,
-    check_pool,
-    dot_scorer,
-    initial,
-)
-from confed.clients.backbones.base import normal
+from confed.central.base import CentralMethod, EpochTrainer, check_pool
 from confed.data.split import TrainingData
+from confed.graph import Graph
+from confed.initial import initial, normal
+from confed.learner import batches_of
 from confed.methods.base import MethodConfig
 from confed.random import Stream
+from confed.scoring import Scorer, dot_scorer
 
 
 class LightGCNConfig(MethodConfig):
@@ -50,41 +45,6 @@ class LightGCNConfig(MethodConfig):
     """Triples per step."""
     init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
-
-
-class Graph:
-    """Â in compressed rows. Nodes are the users, then the items."""
-
-    def __init__(self, data: TrainingData, dtype: torch.dtype) -> None:
-        edges = data.positives.unique()
-        users, items = edges.row_of, edges.values + data.users
-        source, target = np.concatenate([users, items]), np.concatenate([items, users])
-        order = np.lexsort((target, source))
-        source, target = source[order], target[order]
-        nodes = data.users + data.items
-        degree = np.bincount(source, minlength=nodes)
-        self.offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(degree)]))
-        self.neighbours = torch.from_numpy(target)
-        self.weights = torch.from_numpy((degree[source] * degree[target]) ** -0.5).to(dtype)
-
-    def smooth(self, nodes: Tensor) -> Tensor:
-        """Â · nodes: for each node the weighted sum of its neighbours' rows."""
-        return functional.embedding_bag(
-            self.neighbours,
-            nodes,
-            self.offsets,
-            mode="sum",
-            per_sample_weights=self.weights,
-            include_last_offset=True,
-        )
-
-    def propagate(self, nodes: Tensor, layers: int) -> Tensor:
-        """Mean of nodes, Â·nodes, …, Â^L·nodes; symmetric as an operator."""
-        total = nodes.clone()
-        for _ in range(layers):
-            nodes = self.smooth(nodes)
-            total += nodes
-        return total / (layers + 1)
 
 
 class LightGCNTrainer(EpochTrainer):

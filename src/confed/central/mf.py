@@ -15,16 +15,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confed.central.base import (
-    CentralMethod,
-    PointwiseConfig,
-    PointwiseTrainer,
-    Scorer,
-    dot_scorer,
-    initial,
-)
-from confed.clients.backbones.base import normal
+from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
+from confed.initial import initial, normal
+from confed.scoring import Scorer, dot_scorer
 
 
 class MFConfig(PointwiseConfig):
@@ -55,7 +49,7 @@ class MFTrainer(PointwiseTrainer):
         return logits
 
     def scorer(self) -> Scorer:
-        return dot_scorer(self.params["users"], self.params["items"])
+        return dot_scorer(self.params["users"].clone(), self.params["items"])
 
 
 def _set_gradient(table: Tensor, index: Tensor, gradient: Tensor) -> None:

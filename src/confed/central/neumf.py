@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer, Scorer, initial
-from confed.clients.backbones.base import Initialiser, normal, uniform, zeros
+from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
+from confed.initial import Initialiser, initial, normal, uniform, zeros
+from confed.scoring import Scorer
 
 
 class NeuMFConfig(PointwiseConfig):

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer, Scorer
+from confed.central.base import CentralMethod, OneShotTrainer
 from confed.data.split import TrainingData
 from confed.methods.base import MethodConfig
+from confed.scoring import Scorer
 
 
 class PopularityConfig(MethodConfig):

@@ -51,7 +51,7 @@ def compare(
             dataset,
             seeds=seeds,
             seed=seed or 0,
-            protocol=protocol or "strict",
+            protocol=protocol,
             rounds=rounds,
             options=dict(parse_option(text) for text in options or []),
             out=out,

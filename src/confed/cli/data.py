@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +11,18 @@ from rich.table import Table
 
 from confed.cli.options import Json
 from confed.cli.output import console, emit
-from confed.cli.progress import download_progress, notice
-from confed.data.catalogue import REGISTRY, DatasetEntry
-from confed.data.interactions import Interactions
-from confed.data.registry import find_local, get_dataset, import_dataset, imported, load_dataset
+from confed.cli.progress import download_progress, get, notice
+from confed.data import Domains, Interactions, load
+from confed.data.catalogue import DOMAINS, REGISTRY, DatasetEntry, DomainsEntry
+from confed.data.registry import (
+    domain_files,
+    domains_at_hand,
+    find_local,
+    import_dataset,
+    imported,
+    is_at_hand,
+)
+from confed.errors import ConfedError
 
 app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
 
@@ -36,47 +44,50 @@ Encoding = Annotated[str, typer.Option(help="Text encoding, for instance latin-1
 MinInteractions = Annotated[int, typer.Option(min=1, help="Drop users with fewer interactions.")]
 
 
+_COUNTS = ("users", "items", "interactions")
+
+
 @app.command("list")
 def list_datasets(as_json: Json = False) -> None:
     """The datasets that have a name, and which of them are at hand."""
     rows = [_listed(entry) for entry in REGISTRY.values()]
+    several = [_listed_domains(entry) for entry in DOMAINS.values()]
     own = [{"name": name, "path": str(path)} for name, path in imported().items()]
 
     def render() -> None:
         table = Table()
-        for heading in ("name", "users", "items", "interactions", "time", "at hand"):
-            number = heading in {"users", "items", "interactions"}
-            table.add_column(heading, justify="right" if number else "left")
+        for heading in ("name", *_COUNTS, "time", "at hand"):
+            table.add_column(heading, justify="right" if heading in _COUNTS else "left")
         for row in rows:
-            counts = [f"{row[key]:,}" for key in ("users", "items", "interactions")]
+            counts = [f"{row[key]:,}" for key in _COUNTS]
             table.add_row(row["name"], *counts, row["time"], "yes" if row["path"] else row["source"])
         table.add_row("synthetic", "any", "any", "any", "real", "yes")
+        for row in several:
+            counts = [" / ".join(f"{one[key]:,}" for one in row["domains"].values()) for key in _COUNTS]
+            table.add_row(row["name"], *counts, row["time"], _at_hand(row))
+        table.add_row("synthetic:domains=3", "any", "any", "any", "real", "yes")
         for one in own:
             table.add_row(one["name"], "", "", "", "", "imported")
         console.print(table)
 
-    emit({"datasets": rows, "imported": own, "synthetic": True}, as_json, render)
+    emit({"datasets": rows, "multi_domain": several, "imported": own, "synthetic": True}, as_json, render)
 
 
 @app.command("get")
-def get(name: Annotated[str, typer.Argument(help="A name from `confed data list`.")], as_json: Json = False) -> None:
+def get_dataset(
+    name: Annotated[str, typer.Argument(help="A name from `confed data list`.")], as_json: Json = False
+) -> None:
     """Fetch a dataset, check it, and say where it is."""
     with download_progress() as progress:
-        data = get_dataset(name, progress, notice)
-    entry = REGISTRY[name]
-    facts = {
-        **_facts(data),
-        "path": str(find_local(name)),
-        "titles": len(data.titles),
-        "terms": entry.terms,
-        "citation": entry.citation,
-    }
+        data = get(name, progress)
+    entry = DOMAINS[name] if name in DOMAINS else REGISTRY[name]
+    facts = {**_facts(data), **_whereabouts(name, data), "terms": entry.terms, "citation": entry.citation}
     emit(facts, as_json, lambda: _render_facts(facts))
 
 
 @app.command("describe")
 def describe(
-    dataset: Annotated[str, typer.Argument(help="A name from `confed data list`, or a file.")],
+    dataset: Annotated[str, typer.Argument(help="A name from `confed data list`, a file, or book=a.csv,music=b.csv.")],
     *,
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
@@ -90,19 +101,25 @@ def describe(
     min_interactions: MinInteractions = 1,
     as_json: Json = False,
 ) -> None:
-    """Count users, items and interactions of a dataset or a file."""
+    """Count users, items and interactions of a dataset or a file; of several domains, also whom they share."""
     columns = _columns(user_column, item_column, rating_column, timestamp_column)
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
     with download_progress() as progress:
-        data = load_dataset(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
+        data = load(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
     facts = _facts(data)
     emit(facts, as_json, lambda: _render_facts(facts))
 
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")],
+    file: Annotated[
+        Path | None, typer.Argument(help="CSV, TSV, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
+    ] = None,
     *,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option("--domain", metavar="NAME=FILE", help="Instead of one FILE, one per domain; repeat it."),
+    ] = None,
     name: Annotated[str, typer.Option(help="The name by which the dataset is known from now on.")],
     user_column: UserColumn = None,
     item_column: ItemColumn = None,
@@ -117,10 +134,12 @@ def import_file(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier import.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Keep a file of your own under a name, so that every command knows it."""
+    """Keep a file of your own, or one per domain, under a name, so that every command knows it."""
     columns = _columns(user_column, item_column, rating_column, timestamp_column)
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
-    data = Interactions.of(file, name=name, **options).keep_users(min_interactions)
+    if (file is None) == (not domain):
+        raise ConfedError("give either one FILE, or --domain NAME=FILE for each of several domains")
+    data = load(file or domain_files(domain or ()), name=name, min_interactions=min_interactions, **options)
     path = import_dataset(data, name, overwrite=overwrite)
     facts = {**_facts(data), "path": str(path)}
     emit(facts, as_json, lambda: _render_facts(facts))
@@ -165,17 +184,76 @@ def _listed(entry: DatasetEntry) -> dict[str, Any]:
     }
 
 
-def _facts(data: Interactions) -> dict[str, Any]:
+def _listed_domains(entry: DomainsEntry) -> dict[str, Any]:
+    paths = {domain: str(path) for domain, path in domains_at_hand(entry.name).items()}
+    fetched = all(one.remotes for domain, one in entry.domains.items() if domain not in paths)
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "domains": {
+            domain: {**{key: getattr(one, key) for key in _COUNTS}, "path": paths.get(domain)}
+            for domain, one in entry.domains.items()
+        },
+        "optional": {domain: paths.get(domain) for domain in entry.optional},
+        "time": entry.time,
+        "at_hand": is_at_hand(entry.name),
+        "source": "download" if fetched else "by hand",
+        "terms": entry.terms,
+        "citation": entry.citation,
+        "note": entry.note,
+    }
+
+
+def _at_hand(row: Mapping[str, Any]) -> str:
+    """Which domains are missing, or which come on top of those that were counted."""
+    missing = [domain for domain, one in row["domains"].items() if one["path"] is None]
+    if missing:
+        return f"{row['source']}: {', '.join(missing)}"
+    return ", ".join(["yes", *(f"with {domain}" for domain, path in row["optional"].items() if path)])
+
+
+def _facts(data: Interactions | Domains) -> dict[str, Any]:
     return {"dataset": data.name, **data.describe()}
 
 
+def _whereabouts(name: str, data: Interactions | Domains) -> dict[str, Any]:
+    if isinstance(data, Domains):
+        return {"paths": {domain: str(path) for domain, path in domains_at_hand(name).items()}}
+    return {"path": str(find_local(name)), "titles": len(data.titles)}
+
+
 def _render_facts(facts: Mapping[str, Any]) -> None:
+    """Two columns; the figures of domains stand above in a table with a column each."""
+    if "domains" in facts:
+        _render_domains(facts["domains"])
     table = Table(show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(name.replace("_", " "), _shown(value))
+    for name, value in _flat(facts):
+        table.add_row(name, _shown(value))
     console.print(table)
+
+
+def _render_domains(domains: Mapping[str, Mapping[str, Any]]) -> None:
+    table = Table()
+    table.add_column("domain", no_wrap=True)
+    for domain in domains:
+        table.add_column(domain, justify="right")
+    for figure in next(iter(domains.values())):
+        if figure != "content_hash":  # too long for a column; there is one of all domains below
+            table.add_row(figure.replace("_", " "), *(_shown(facts[figure]) for facts in domains.values()))
+    console.print(table)
+
+
+def _flat(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What is not a figure of one domain, by name."""
+    for name, value in facts.items():
+        if name == "known_to":
+            yield from ((f"users known to {k} domain{'s' * (k > 1)}", count) for k, count in value.items())
+        elif name in {"shared", "paths"}:
+            yield from ((f"{name.removesuffix('s')} {key}", one) for key, one in value.items())
+        elif name != "domains":
+            yield name.replace("_", " "), value
 
 
 def _shown(value: Any) -> str:

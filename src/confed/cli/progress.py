@@ -18,8 +18,9 @@ from rich.progress import (
 )
 
 from confed.cli.output import err_console
-from confed.data.catalogue import REGISTRY
-from confed.data.registry import find_local, get_dataset
+from confed.data import Domains, Interactions
+from confed.data.catalogue import DOMAINS, REGISTRY
+from confed.data.registry import get_dataset, is_at_hand, load_domains
 from confed.data.sources import Progress as DownloadProgress
 from confed.runs.runner import Line, Listener
 from confed.runs.settings import Settings
@@ -68,9 +69,16 @@ def is_landmark(number: int, rounds: int) -> bool:
 
 def fetch(dataset: str) -> None:
     """Download a registered dataset that is not at hand, with progress and its terms."""
-    if dataset in REGISTRY and find_local(dataset) is None:
+    if (dataset in REGISTRY or dataset in DOMAINS) and not is_at_hand(dataset):
         with download_progress() as progress:
-            get_dataset(dataset, progress, notice)
+            get(dataset, progress)
+
+
+def get(dataset: str, progress: DownloadProgress) -> Interactions | Domains:
+    """A registered dataset, of one domain or of several, fetched if need be."""
+    if dataset in DOMAINS:
+        return load_domains(dataset, progress=progress, notice=notice)
+    return get_dataset(dataset, progress, notice)
 
 
 def notice(text: str) -> None:

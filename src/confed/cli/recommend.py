@@ -16,11 +16,12 @@ def recommend(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
     user: Annotated[str, typer.Option("--user", help="A user's id, as in the data.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
+    domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
     as_json: Json = False,
 ) -> None:
     """Recommend items to one user from a finished run."""
-    items = api.Run.open(run_dir).recommend(user, k, filter_seen=not include_seen)
+    items = api.Run.open(run_dir).recommend(user, k, domain=domain, filter_seen=not include_seen)
     records = [vars(item) for item in items]
 
     def render() -> None:

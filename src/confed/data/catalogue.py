@@ -1,12 +1,14 @@
 """The datasets we know by name: the files in which each comes, what it must contain, terms and citation.
 
 An entry lists the files in which a dataset may come ("copies": ours, the publisher's, RecBole's) with the time each of
-them knows, and the counts and content hash that it must give after filtering.
+them knows, and the counts and content hash that it must give after filtering. Datasets of several domains have entries
+of their own kind, `DomainsEntry`: one file per domain, and a filter that looks at all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from confed.data.columns import PseudoTime, Time
 from confed.data.sources import Download, Remote, Wheel
@@ -63,6 +65,39 @@ class DatasetEntry:
         return tuple(copy.file for copy in self.copies)
 
 
+@dataclass(frozen=True)
+class DomainFile:
+    """One domain: the files in which it may come, and what it holds after the filter of its entry."""
+
+    files: tuple[str, ...]
+    """In order of preference."""
+    users: int
+    items: int
+    interactions: int
+    content_hash: str
+    remotes: tuple[Remote, ...] = ()
+
+
+@dataclass(frozen=True)
+class DomainsEntry:
+    """A dataset of several domains with a name."""
+
+    name: str
+    title: str
+    domains: Mapping[str, DomainFile]
+    """In their order, which CDRIB's cold split depends on (methods.md 3.11)."""
+    terms: str
+    citation: str
+    optional: Mapping[str, str] = field(default_factory=dict)
+    """Further domains and their files, used where the file is at hand; the counts then differ and are not checked."""
+    min_rating: float | None = None
+    """Interactions with a lower rating are dropped first."""
+    core: tuple[int, int] | None = None
+    """Least rows per user in every domain, and per item; see `Domains.core`."""
+    time: Time = "none"
+    note: str = ""
+
+
 _MOVIELENS_TERMS = (
     "MovieLens: research use, acknowledge it in publications, no redistribution without separate permission, "
     "no commercial use without permission of GroupLens (University of Minnesota)."
@@ -74,6 +109,24 @@ _LASTFM_TERMS = "Last.fm (HetRec 2011): non-commercial use only."
 _LASTFM_CITATION = (
     "I. Cantador, P. Brusilovsky and T. Kuflik. Second Workshop on Information Heterogeneity and Fusion in "
     "Recommender Systems (HetRec 2011). RecSys 2011."
+)
+_DOUBAN_TERMS = "Douban: terms not stated; its authors ask to cite their papers; research use only."
+_DOUBAN_CITATION = (
+    "F. Zhu, Y. Wang, C. Chen, G. Liu and X. Zheng. A Graphical and Attentional Framework for "
+    "Dual-Target Cross-Domain Recommendation. IJCAI 2020."
+)
+_DOUBAN_BOOK_FILES = ("douban/interactions_book.csv.gz", "douban/ratings_book.dat")
+_DOUBAN_BOOK_REMOTES = (
+    Download(
+        "https://raw.githubusercontent.com/fengzhu1/GA-DTCDR/"
+        "b9f22b3cbdc78efa3d41e1f3ea60a2c14c9be13f/Data/douban_book/ratings.dat",
+        members={"": "douban/ratings_book.dat"},
+    ),
+)
+_AMAZON_TERMS = "Amazon reviews: terms of the data not stated; research use only."
+_CDRIB_CITATION = (
+    "J. Cao, J. Sheng, X. Cong, T. Liu and B. Wang. Cross-Domain Recommendation to Cold-Start Users via "
+    "Variational Information Bottleneck. ICDE 2022."
 )
 _LASTFM_URL = "https://files.grouplens.org/datasets/hetrec2011/hetrec2011-lastfm-2k.zip"
 _LASTFM_SHA256 = "6738f48195667ff03caaab4d32ca9a3133d8cc026b7c3cdaf6ce1010e913c59c"
@@ -230,26 +283,14 @@ _ENTRIES = (
     DatasetEntry(
         name="douban-book",
         title="Douban Book (GA-DTCDR)",
-        copies=(
-            Copy("douban/interactions_book.csv.gz", "none", _DOUBAN_BOOK_HASH),
-            Copy("douban/ratings_book.dat", "none", _DOUBAN_BOOK_HASH),
-        ),
+        copies=tuple(Copy(file, "none", _DOUBAN_BOOK_HASH) for file in _DOUBAN_BOOK_FILES),
         users=1_696,
         items=6_777,
         interactions=95_107,
         min_interactions=5,
-        terms="Douban: terms not stated; its authors ask to cite their papers; research use only.",
-        citation=(
-            "F. Zhu, Y. Wang, C. Chen, G. Liu and X. Zheng. A Graphical and Attentional Framework for "
-            "Dual-Target Cross-Domain Recommendation. IJCAI 2020."
-        ),
-        remotes=(
-            Download(
-                "https://raw.githubusercontent.com/fengzhu1/GA-DTCDR/"
-                "b9f22b3cbdc78efa3d41e1f3ea60a2c14c9be13f/Data/douban_book/ratings.dat",
-                members={"": "douban/ratings_book.dat"},
-            ),
-        ),
+        terms=_DOUBAN_TERMS,
+        citation=_DOUBAN_CITATION,
+        remotes=_DOUBAN_BOOK_REMOTES,
     ),
     DatasetEntry(
         name="amazon-video",
@@ -261,7 +302,7 @@ _ENTRIES = (
         users=8_072,
         items=11_830,
         interactions=63_836,
-        terms="Amazon reviews: terms of the data not stated; research use only.",
+        terms=_AMAZON_TERMS,
         citation=(
             "R. He and J. McAuley. Ups and Downs: Modeling the Visual Evolution of Fashion Trends with "
             "One-Class Collaborative Filtering. WWW 2016."
@@ -297,3 +338,108 @@ _ENTRIES = (
 
 REGISTRY: dict[str, DatasetEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every dataset with a fixed content, by name. `synthetic` is made, not found."""
+
+_DOMAINS_ENTRIES = (
+    DomainsEntry(
+        name="douban",
+        title="Douban Book and Music (GA-DTCDR)",
+        domains={
+            "book": DomainFile(
+                _DOUBAN_BOOK_FILES,
+                users=882,
+                items=3_505,
+                interactions=37_878,
+                content_hash="519beb0262195ff1b20c63154623cec2591752128147740655ccf0ce993c9498",
+                remotes=_DOUBAN_BOOK_REMOTES,
+            ),
+            "music": DomainFile(
+                ("douban/interactions_music.csv.gz",),
+                users=882,
+                items=3_868,
+                interactions=38_756,
+                content_hash="d0625ddda548905c0a545eb2d5ed3d3f599f580dc73135f8d95554cff5233ca8",
+            ),
+        },
+        optional={"movie": "douban/interactions_movie.csv.gz"},
+        min_rating=4,
+        core=(5, 5),
+        terms=_DOUBAN_TERMS,
+        citation=_DOUBAN_CITATION,
+        note=(
+            "ratings of 4 and more, users with 5 in every domain, items with 5 (D-3); FPPDM prints counts that cannot "
+            "hold; where the movie domain is supplied it is used as well, and fewer users are left"
+        ),
+    ),
+    DomainsEntry(
+        name="amazon-phone-elec",
+        title="Amazon Phone and Elec (CDRIB)",
+        domains={
+            "phone": DomainFile(
+                ("amazon-cdrib-phone-elec/interactions_phone.csv.gz",),
+                users=27_519,
+                items=9_481,
+                interactions=161_010,
+                content_hash="8be64de27e8483f23b3186c3d1cd7892a3fc59d230b6596555f43129918b4956",
+            ),
+            "elec": DomainFile(
+                ("amazon-cdrib-phone-elec/interactions_elec.csv.gz",),
+                users=20_427,
+                items=36_779,
+                interactions=291_772,
+                content_hash="68e2e8ca09aa87c05b695ed0f638cecf65e37e663c1f97b56559bdc06316b6e0",
+            ),
+        },
+        terms=_AMAZON_TERMS,
+        citation=_CDRIB_CITATION,
+        note="whole domains, no filter; elec holds the users that phone knows and nobody else",
+    ),
+    DomainsEntry(
+        name="amazon-cloth-sport",
+        title="Amazon Cloth and Sport (CDRIB)",
+        domains={
+            "cloth": DomainFile(
+                ("amazon-cdrib-cloth-sport/interactions_cloth.csv.gz",),
+                users=41_829,
+                items=17_943,
+                interactions=194_121,
+                content_hash="4dbf149e5ad3eebf8110045c4701a34b3ff52cbf51fd843104d2daf63d54b164",
+            ),
+            "sport": DomainFile(
+                ("amazon-cdrib-cloth-sport/interactions_sport.csv.gz",),
+                users=27_328,
+                items=12_655,
+                interactions=170_426,
+                content_hash="586a2b329707b72badd3e392b36f1bf1b6a22ad1635e1c384a08a4971b5f65e1",
+            ),
+        },
+        terms=_AMAZON_TERMS,
+        citation=_CDRIB_CITATION,
+        note="whole domains, no filter",
+    ),
+    DomainsEntry(
+        name="amazon-game-video",
+        title="Amazon Game and Video (CDRIB)",
+        domains={
+            "game": DomainFile(
+                ("amazon-cdrib-game-video/interactions_game.csv.gz",),
+                users=25_025,
+                items=12_319,
+                interactions=157_721,
+                content_hash="aa3f4bf574ce6a466e6f30516143349600a6a1fd8b3479bf532797fe7f8b0f96",
+            ),
+            "video": DomainFile(
+                ("amazon-cdrib-game-video/interactions_video.csv.gz",),
+                users=19_457,
+                items=8_751,
+                interactions=158_984,
+                content_hash="dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d",
+            ),
+        },
+        terms=_AMAZON_TERMS,
+        citation=_CDRIB_CITATION,
+        note="whole domains, no filter",
+    ),
+)
+
+DOMAINS: dict[str, DomainsEntry] = {entry.name: entry for entry in _DOMAINS_ENTRIES}
+"""Every dataset of several domains with a fixed content, by name. `synthetic:domains=3` is made, not found."""

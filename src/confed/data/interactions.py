@@ -56,8 +56,8 @@ class Interactions:
         if self.frame.height == 0:
             raise ConfedError(f"{self.name}: there are no interactions")
         frame = self.frame.select(pl.col(name).cast(kind) for name, kind in _TYPES.items())
-        users, user = _codes(frame["user"])
-        items, item = _codes(frame["item"])
+        users, user = codes(frame["user"])
+        items, item = codes(frame["item"])
         one_zero = pl.when(pl.col("rating") == 0).then(0.0).otherwise("rating").alias("rating")  # -0.0 is 0.0
         coded = frame.with_columns(user.alias("user code"), item.alias("item code"), one_zero)
         if self.time == "none":
@@ -193,7 +193,7 @@ class Interactions:
         return path
 
 
-def _codes(column: pl.Series) -> tuple[list[str], pl.Series]:
+def codes(column: pl.Series) -> tuple[list[str], pl.Series]:
     """The sorted distinct ids of a column, and per row the position of its id among them."""
     ids = pl.DataFrame({"id": column.unique()}).with_columns(number=pl.col("id").cast(pl.Int128, strict=False))
     order = ["id"] if ids["number"].null_count() else ["number", "id"]

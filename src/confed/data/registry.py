@@ -1,23 +1,45 @@
-"""`load_dataset`, the door to all data: by name from the catalogue, synthetic, imported, or a file or frame.
+"""`load`, the door to all data: by name from the catalogue, synthetic, imported, or files and frames.
 
-A copy of a registered dataset that differs from its catalogue entry is refused: figures measured on other data cannot
-be compared.
+`load_dataset` opens it for data of one domain, `load_domains` for data of several. A copy of a registered dataset that
+differs from its catalogue entry is refused: figures measured on other data cannot be compared.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from confed.data import sources
-from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
+from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
+from confed.data.domains import Domains, is_domain_folder
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
 from confed.data.sources import Notice, Progress
 from confed.data.synthetic import Recipe, synthetic
+from confed.data.synthetic_domains import DomainsRecipe, synthetic_domains
 from confed.errors import ConfedError, unknown_name
+
+
+def load(source: Any, **options: Any) -> Interactions | Domains:
+    """What `source` holds: see `load_dataset` for one domain, `load_domains` for several."""
+    return load_domains(source, **options) if has_domains(source, options) else load_dataset(source, **options)
+
+
+def has_domains(source: Any, options: Iterable[str] = ()) -> bool:
+    """Whether a source, or `synthetic` with these options, is data of several domains."""
+    if not isinstance(source, str):
+        return isinstance(source, Domains | Mapping) or (isinstance(source, Path) and is_domain_folder(source))
+    kind, _, told = source.partition(":")
+    if kind == "synthetic":
+        return "domains" in options or re.search(r"(^|,)\s*domains\s*=", told) is not None
+    if source in REGISTRY or source in DOMAINS:
+        return source in DOMAINS
+    path = imported().get(source, Path(source).expanduser())
+    return is_domain_folder(path) or (not path.exists() and _PAIR.match(source) is not None)
 
 
 def find_local(name: str) -> Path | None:
@@ -39,6 +61,8 @@ def load_dataset(
     Options are those of `synthetic` or of `Interactions.of`; `synthetic:users=1000,seed=1` may say them in
     the name. A registered dataset is downloaded if it is not at hand, and takes no options.
     """
+    if has_domains(source, options):
+        raise _too_many_domains(source)
     if isinstance(source, str):
         data = _named(source, options, progress, notice)
     else:
@@ -49,10 +73,9 @@ def load_dataset(
 def _named(source: str, options: dict[str, Any], progress: Progress | None, notice: Notice | None) -> Interactions:
     kind, _, told = source.partition(":")
     if kind == "synthetic":
-        return synthetic(**_synthetic_options(told, options))
+        return synthetic(**_synthetic_options(Recipe, told, options))
     if source in REGISTRY:
-        if options:
-            raise ConfedError(f"{source}: a registered dataset takes no options, got {', '.join(options)}")
+        _refuse(options, source)
         return _registered(REGISTRY[source], progress, notice)
     kept = imported().get(source)
     if kept is not None:
@@ -60,7 +83,85 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
     path = Path(source).expanduser()
     if path.exists() or path.suffix or len(path.parts) > 1:
         return Interactions.of(path, **options)
-    raise unknown_name("dataset", source, [*REGISTRY, "synthetic", *imported()])
+    raise unknown_name("dataset", source, _names())
+
+
+def load_domains(
+    source: Any,
+    *,
+    min_interactions: int = 1,
+    progress: Progress | None = None,
+    notice: Notice | None = None,
+    **options: Any,
+) -> Domains:
+    """Domains from a registry name, `synthetic:domains=3`, an imported name, `book=a.csv,music=b.csv` or a folder.
+
+    In Python a mapping of domain to file, frame or Interactions does as well, and a Domains. Options are those of
+    `synthetic_domains`, or of `Interactions.of` and then count for every domain. `min_interactions` drops users
+    domain by domain.
+    """
+    if isinstance(source, str):
+        data = _named_domains(source, options, progress, notice)
+    else:
+        data = Domains.of(source, **options)
+    return data.keep_users(min_interactions, distinct=False)
+
+
+def _named_domains(source: str, options: dict[str, Any], progress: Progress | None, notice: Notice | None) -> Domains:
+    kind, _, told = source.partition(":")
+    if kind == "synthetic":
+        return synthetic_domains(**_synthetic_options(DomainsRecipe, told, options))
+    if source in DOMAINS:
+        _refuse(options, source)
+        return _registered_domains(DOMAINS[source], progress, notice)
+    if has_domains(source):
+        kept = imported().get(source)
+        if kept is not None:
+            return Domains.of(kept, **{"name": source, **options})
+        path = Path(source).expanduser()
+        return Domains.of(path if path.exists() else domain_files(_SEPARATOR.split(source)), **options)
+    if source in _names() or Path(source).expanduser().exists():
+        raise ConfedError(
+            f"{source} has one domain, several are needed: say book=a.csv,music=b.csv, or one of {', '.join(DOMAINS)}"
+        )
+    raise unknown_name("dataset", source, _names())
+
+
+def domain_files(pairs: Iterable[str]) -> dict[str, Path]:
+    """The files of `book=a.csv` and so on, by domain."""
+    files: dict[str, Path] = {}
+    for pair in pairs:
+        domain, equals, path = (text.strip() for text in pair.partition("="))
+        if not (domain and equals and path):
+            raise ConfedError(f"{pair!r}: a domain is written as its name and its file, such as book=a.csv")
+        if domain in files:
+            raise ConfedError(f"domain {domain} is given twice ({files[domain]} and {path}): name another one")
+        files[domain] = Path(path).expanduser()
+    return files
+
+
+_PAIR = re.compile(r"\s*[A-Za-z0-9_-]+\s*=")
+_SEPARATOR = re.compile(r",(?=\s*[A-Za-z0-9_-]+\s*=)")  # a comma may also be part of a path
+
+
+def _too_many_domains(source: Any) -> ConfedError:
+    label = source if isinstance(source, str | Path) else "the data"
+    return ConfedError(
+        f"{label} has several domains: choose a method for several domains (`confed methods` lists them), or give "
+        "the file of one domain alone"
+    )
+
+
+def _names() -> list[str]:
+    return [*REGISTRY, *DOMAINS, "synthetic", *imported()]
+
+
+def _refuse(options: Mapping[str, Any], name: str) -> None:
+    if options:
+        raise ConfedError(f"{name}: a registered dataset takes no options, got {', '.join(options)}")
+
+
+# --- registered datasets ----------------------------------------------------------------------------------------
 
 
 def _registered(entry: DatasetEntry, progress: Progress | None, notice: Notice | None) -> Interactions:
@@ -86,31 +187,81 @@ def _read(entry: DatasetEntry, copy: Copy, path: Path) -> Interactions:
         pseudo_time=entry.pseudo_time,
         titles=read_titles(titled[1]) if titled else {},
     ).keep_users(entry.min_interactions)
-    _check(entry, copy, data, path)
+    counts = (entry.users, entry.items, entry.interactions) if entry.counts_checked else None
+    _check(data, entry.name, path, counts, copy.content_hash)
     return data
 
 
-def _check(entry: DatasetEntry, copy: Copy, data: Interactions, path: Path) -> None:
+def _check(
+    data: Interactions, name: str, path: Path, counts: tuple[int, int, int] | None, content_hash: str | None
+) -> None:
     remedy = f"replace the file, or read it as your own data by its path ({path})"
     found = (data.n_users, data.n_items, len(data))
-    expected = (entry.users, entry.items, entry.interactions)
-    if entry.counts_checked and found != expected:
+    if counts is not None and found != counts:
         raise ConfedError(
-            f"{path} is not {entry.name}: it has {found[0]:,} users, {found[1]:,} items and {found[2]:,} "
-            f"interactions, expected {expected[0]:,}, {expected[1]:,} and {expected[2]:,}; {remedy}"
+            f"{path} is not {name}: it has {found[0]:,} users, {found[1]:,} items and {found[2]:,} "
+            f"interactions, expected {counts[0]:,}, {counts[1]:,} and {counts[2]:,}; {remedy}"
         )
-    if copy.content_hash is not None and data.content_hash != copy.content_hash:
+    if content_hash is not None and data.content_hash != content_hash:
         raise ConfedError(
-            f"{path} is not {entry.name}: the counts fit but the rows differ (content hash "
-            f"{data.content_hash}, expected {copy.content_hash}); {remedy}"
+            f"{path} is not {name}: the counts fit but the rows differ (content hash "
+            f"{data.content_hash}, expected {content_hash}); {remedy}"
         )
+
+
+def is_at_hand(name: str) -> bool:
+    """Whether nothing has to be fetched for a registered dataset, of one domain or of several."""
+    return set(DOMAINS[name].domains) <= set(domains_at_hand(name)) if name in DOMAINS else find_local(name) is not None
+
+
+def domains_at_hand(name: str) -> dict[str, Path]:
+    """The files of a registered dataset's domains, optional ones too, that are in the user's folder or the cache."""
+    entry = DOMAINS[name]
+    wanted = {domain: one.files for domain, one in entry.domains.items()}
+    wanted |= {domain: (file,) for domain, file in entry.optional.items()}
+    found = {domain: sources.at_hand(files) for domain, files in wanted.items()}
+    return {domain: place[1] for domain, place in found.items() if place is not None}
+
+
+def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: Notice | None) -> Domains:
+    known = domains_at_hand(entry.name)
+    found = {}
+    # What nobody can download comes first: where it is missing, nothing needs to be fetched.
+    for domain, one in sorted(entry.domains.items(), key=lambda pair: bool(pair[1].remotes)):
+        name = f"{entry.name} (domain {domain})"
+        _, found[domain] = sources.find(
+            name, one.files, one.remotes, terms=entry.terms, progress=progress, notice=notice
+        )
+    try:
+        return _read_domains(entry, {**{domain: found[domain] for domain in entry.domains}, **known})
+    except ConfedError:
+        for domain in set(found) - set(known):
+            found[domain].unlink()  # as in `_registered`
+        raise
+
+
+def _read_domains(entry: DomainsEntry, paths: Mapping[str, Path]) -> Domains:
+    data = Domains.of(paths, name=entry.name, time=entry.time)
+    if entry.min_rating is not None:
+        data = data.positive(entry.min_rating)
+    if entry.core is not None:
+        data = data.core(*entry.core)
+    if data.names != tuple(entry.domains):
+        return data  # with an optional domain the filter leaves other rows, which nobody has counted
+    together = "" if entry.core is None else f", filtered together with {len(data.names) - 1} more"
+    for domain, one in entry.domains.items():
+        counts = (one.users, one.items, one.interactions)
+        _check(data[domain], f"{entry.name} (domain {domain}{together})", paths[domain], counts, one.content_hash)
+    return data
 
 
 def get_dataset(name: str, progress: Progress | None = None, notice: Notice | None = None) -> Interactions:
     """Fetch a registered dataset, and its titles even where the interactions are at hand without them."""
+    if name in DOMAINS:
+        raise _too_many_domains(name)
     entry = REGISTRY.get(name)
     if entry is None:
-        raise unknown_name("dataset", name, REGISTRY)
+        raise unknown_name("dataset", name, [*REGISTRY, *DOMAINS])
     data = _registered(entry, progress, notice)
     if data.titles or not entry.titles or not entry.remotes:
         return data
@@ -122,32 +273,51 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
     return _registered(entry, progress, notice)
 
 
+# --- imports ----------------------------------------------------------------------------------------------------
+
 _IMPORTED = "imported"
 
 
 def imported() -> dict[str, Path]:
-    """The datasets that were imported, by name; the user's folder goes before the cache."""
-    folders = [folder / _IMPORTED for folder in (sources.cache_dir(), sources.data_dir()) if folder]
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.parquet"))}
+    """What was imported, by name: a file, or a folder of several domains. The user's folder goes before the cache."""
+    found = {}
+    for home in filter(None, (sources.cache_dir(), sources.data_dir())):
+        for path in sorted((home / _IMPORTED).glob("*")):
+            if is_domain_folder(path):
+                found[path.name] = path
+            elif path.suffix == ".parquet" and path.is_file():
+                found[path.stem] = path
+    return found
 
 
-def import_dataset(data: Interactions, name: str, *, overwrite: bool = False) -> Path:
-    """Keep `data` in the cache so that `load_dataset(name)` finds it."""
+def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool = False) -> Path:
+    """Keep `data` in the cache so that `load(name)` finds it."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ConfedError(f"--name {name!r}: use letters, digits, dots, dashes and underscores")
-    if name in REGISTRY or name == "synthetic":
+    if name in REGISTRY or name in DOMAINS or name == "synthetic":
         raise ConfedError(f"--name {name!r} is the name of a registered dataset: choose another")
     if name in imported() and not overwrite:
         raise ConfedError(
             f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
         )
-    return replace(data, name=name).save(sources.cache_dir() / _IMPORTED / f"{name}.parquet")
+    file, folder = (sources.cache_dir() / _IMPORTED / stored for stored in (f"{name}.parquet", name))
+    if isinstance(data, Domains):
+        replace(data, name=name).save(folder)
+        file.unlink(missing_ok=True)
+        return folder
+    replace(data, name=name).save(file)
+    if is_domain_folder(folder):
+        shutil.rmtree(folder)
+    return file
 
 
-def _synthetic_options(told: str, options: dict[str, Any]) -> dict[str, Any]:
+# --- synthetic --------------------------------------------------------------------------------------------------
+
+
+def _synthetic_options(recipe: type[Recipe], told: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options of `synthetic:users=1000,seed=1`, joined with those given as arguments."""
     kinds: dict[str, type[int] | type[float]] = {
-        field.name: float if isinstance(field.default, float) else int for field in fields(Recipe)
+        field.name: float if isinstance(field.default, float) else int for field in fields(recipe)
     }
     parsed: dict[str, Any] = {}
     for part in filter(None, told.split(",")):

@@ -72,8 +72,12 @@ class Recipe:
     @property
     def name(self) -> str:
         """The text from which `load_dataset` makes the same data again."""
-        told = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if getattr(self, f.name) != f.default]
-        return f"synthetic:{','.join(told)}" if told else "synthetic"
+        told = ",".join(f"{name}={value}" for name, value in self.told().items())
+        return f"synthetic:{told}" if told else "synthetic"
+
+    def told(self) -> dict[str, Any]:
+        """The options that are not the usual ones."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
 @dataclass(frozen=True)
@@ -97,40 +101,56 @@ def synthetic(
 ) -> Interactions:
     """Seeded interactions; `Recipe` says what the options mean, `synthetic_truth` what is behind the data."""
     recipe = Recipe(users, items, interactions_per_user, groups, categories, affinity, skew, seed)
-    truth, rng = _truth(recipe), _generator(recipe, "rows")
-    taste = _taste(recipe, truth)
-    counts = _activity(recipe, rng)
+    truth = make_truth(recipe)
+    return Interactions(make_rows(recipe, truth, np.arange(users)), time="real", name=recipe.name)
+
+
+def synthetic_truth(**options: Any) -> Truth:
+    """The groups and categories behind `synthetic` with the same options."""
+    return make_truth(Recipe(**options))
+
+
+# --- what several domains are made of as well (synthetic_domains.py) -------------------------------------------
+
+
+def generator(recipe: Recipe, purpose: str) -> np.random.Generator:
+    """Randomness of its own for every purpose, so that one choice never moves another."""
+    return np.random.default_rng([recipe.seed, *purpose.encode()])
+
+
+def make_truth(recipe: Recipe) -> Truth:
+    rng = generator(recipe, "truth")
+    return Truth(
+        user_group=rng.integers(recipe.groups, size=recipe.users),
+        item_category=rng.permutation(np.arange(recipe.items) % recipe.kinds),
+    )
+
+
+def make_rows(recipe: Recipe, truth: Truth, people: Ints, *, domain: str = "", sparsity: float = 1.0) -> pl.DataFrame:
+    """Rows of the recipe's users, who have the numbers `people`; `truth` tells their groups.
+
+    Tastes, popularity and activity are those of `domain`; everybody has `sparsity` times the interactions, five at
+    least.
+    """
+    rng = generator(recipe, f"rows{domain}")
+    taste = _taste(recipe, truth, generator(recipe, f"taste{domain}"))
+    counts = np.maximum(_FEWEST, np.round(sparsity * _activity(recipe, rng))).astype(np.int64)
     user, item = _distinct_pairs(recipe, truth.user_group, taste, counts, rng)
     shuffled = np.argsort(user + rng.random(len(user)))  # rarer items were found last; time must not tell
     user, item = user[shuffled], item[shuffled]
     liked = taste.liked[truth.user_group[user], truth.item_category[item]]
     rating = np.clip(np.round(2.7 + 1.3 * liked + rng.normal(size=len(user))), 1, 5)
-    frame = pl.DataFrame(
+    return pl.DataFrame(
         {
-            "user": pl.Series(user + 1).cast(pl.String),
+            "user": pl.Series(people[user] + 1).cast(pl.String),
             "item": pl.Series(item + 1).cast(pl.String),
             "rating": rating,
             "timestamp": _stamps(user, counts, rng),
         }
     )
-    return Interactions(frame, time="real", name=recipe.name)
 
 
-def synthetic_truth(**options: Any) -> Truth:
-    """The groups and categories behind `synthetic` with the same options."""
-    return _truth(Recipe(**options))
-
-
-def _generator(recipe: Recipe, purpose: str) -> np.random.Generator:
-    return np.random.default_rng([recipe.seed, *purpose.encode()])
-
-
-def _truth(recipe: Recipe) -> Truth:
-    rng = _generator(recipe, "truth")
-    return Truth(
-        user_group=rng.integers(recipe.groups, size=recipe.users),
-        item_category=rng.permutation(np.arange(recipe.items) % recipe.kinds),
-    )
+# --- how rows are drawn ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -152,8 +172,7 @@ class _Taste:
         return self.items_by_category[np.minimum(place, len(self.item_steps) - 1)]
 
 
-def _taste(recipe: Recipe, truth: Truth) -> _Taste:
-    rng = _generator(recipe, "taste")
+def _taste(recipe: Recipe, truth: Truth, rng: np.random.Generator) -> _Taste:
     favourites = max(1, recipe.kinds // 4)
     order = np.argsort(rng.random((recipe.groups, recipe.kinds)), axis=1)
     liked = order < favourites

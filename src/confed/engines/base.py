@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.evaluation.evaluator import Scorecard
 from confed.evaluation.protocol import View
 
 Ints = NDArray[np.int64]
+CardType = TypeVar("CardType")
+"""What a trainer fills with scores: a scorecard, or one for every domain."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class RoundReport:
     """What the strategy noted; plain JSON."""
 
 
-class Trainer(ABC):
+class Trainer(ABC, Generic[CardType]):
     """One model in training."""
 
     view: View
@@ -42,7 +43,7 @@ class Trainer(ABC):
         return {}
 
     @abstractmethod
-    def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
+    def round(self, number: int, cards: Mapping[View, CardType]) -> RoundReport:
         """Train round `number` (from 1) and fill the scorecards that were handed in, one per view."""
 
     @abstractmethod

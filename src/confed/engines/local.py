@@ -20,11 +20,11 @@ from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.engines.threads import in_parallel
 from confed.errors import ConfedError
-from confed.evaluation.evaluator import Scorecard
 from confed.evaluation.protocol import View
 from confed.methods.base import Pieces
 from confed.random import Stream
 from confed.records import Download, Upload
+from confed.scoring import Card
 
 _CHUNK_ROWS = 1 << 15
 """Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
@@ -36,7 +36,7 @@ _EXPLODED = 1e9
 """Losses, gradients and tables beyond this are accidents."""
 
 
-class LocalEngine(Trainer):
+class LocalEngine(Trainer[Card]):
     """Trains the clients of a `TrainingData` with the pieces of a method."""
 
     def __init__(
@@ -60,7 +60,7 @@ class LocalEngine(Trainer):
         pieces.strategy.start({spec.name: spec.initial(seed, self.dtype) for spec in shared}, data.users, seed)
         self._serving: dict[str, Tensor] = {}
 
-    def round(self, number: int, cards: Mapping[View, Scorecard]) -> RoundReport:
+    def round(self, number: int, cards: Mapping[View, Card]) -> RoundReport:
         strategy = self.pieces.strategy
         self._remember(before_round=True)
         download = strategy.download()
@@ -141,7 +141,7 @@ class LocalEngine(Trainer):
                     f"chunk): lower the learning rate, or the term's weight"
                 )
 
-    def _score(self, card: Scorecard, download: Download, clients: Ints) -> None:
+    def _score(self, card: Card, download: Download, clients: Ints) -> None:
         """Score `clients` with the server's shared parameters and their own private ones."""
         pairs = max(_SCORE_VALUES // self.pieces.backbone.hidden, 1)
         size = max(pairs // self.data.items, 1)

@@ -13,9 +13,9 @@ from confed.random import Stream
 Ints = NDArray[np.int64]
 
 
-def draw_candidates(cut: Split, protocol: Protocol, seed: int) -> tuple[Ints, Ints]:
-    """(users, negatives) for validation and for test, from the items a user never touched."""
-    count = protocol.negatives
+def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None = None) -> tuple[Ints, Ints]:
+    """(users, count) for validation and for test, from the items a user never touched."""
+    count = protocol.negatives if count is None else count
     if protocol.shared_candidates:
         both = _draw(cut, Stream.of(seed, "candidates/validation"), count)
         return both, both

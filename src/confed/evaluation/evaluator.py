@@ -6,8 +6,9 @@ chunk in a few batched operations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,26 +16,42 @@ from torch import Tensor
 
 from confed.data.split import Split
 from confed.evaluation.candidates import draw_candidates
-from confed.evaluation.metrics import Ranks
+from confed.evaluation.metrics import Ints, Ranks
 from confed.evaluation.protocol import Protocol
 
 Part = Literal["validation", "test"]
 PARTS: tuple[Part, Part] = ("validation", "test")
+SAMPLED, FULL = "", "full_"
+"""Names of rankings, as prefixes of their metrics."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One evaluation of all users under one view."""
+    """One evaluation of all users under one view: `ranks[ranking][part]`."""
 
-    sampled: dict[Part, Ranks]
-    full: dict[Part, Ranks]
+    ranks: Mapping[str, Mapping[Part, Ranks]]
     protocol: Protocol
 
-    def metrics(self, part: Part) -> dict[str, float]:
-        """Percent; the metrics of the full ranking carry the prefix `full_`."""
+    @property
+    def sampled(self) -> Mapping[Part, Ranks]:
+        return self.ranks[SAMPLED]
+
+    @property
+    def full(self) -> Mapping[Part, Ranks]:
+        return self.ranks[FULL]
+
+    def metrics(self, part: Part) -> dict[str, Any]:
+        """Percent; metrics of rankings beside the first carry its name as a prefix."""
         cutoffs, ties = self.protocol.all_cutoffs, self.protocol.rank_ties
-        full = self.full[part].report(cutoffs, ties)
-        return self.sampled[part].report(cutoffs, ties) | {f"full_{name}": value for name, value in full.items()}
+        return {
+            f"{ranking}{name}": value
+            for ranking, ranks in self.ranks.items()
+            for name, value in ranks[part].report(cutoffs, ties).items()
+        }
+
+    def rank_arrays(self) -> dict[str, Ints]:
+        """Where the test items stood among the sampled candidates, by name, for tests over users."""
+        return {"above": self.sampled["test"].above, "equal": self.sampled["test"].equal}
 
 
 class Evaluator:
@@ -45,14 +62,25 @@ class Evaluator:
         self.protocol = protocol
         self.users = cut.users
         self.items = cut.items
-        drawn = draw_candidates(cut, protocol, seed)
-        # Millions of users have hundreds of millions of candidates: half the memory of int64.
-        self._candidates = {part: torch.from_numpy(c.astype(np.int32)) for part, c in zip(PARTS, drawn, strict=True)}
+        self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
+        for count in protocol.more_negatives:
+            if count <= int((cut.items - cut.seen.lengths).min()):
+                self._candidates[f"neg{count}_"] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives
 
+    @property
+    def rankings(self) -> tuple[str, ...]:
+        return (*self._candidates, FULL)
+
     def scorecard(self) -> Scorecard:
         return Scorecard(self)
+
+
+def _candidates(cut: Split, protocol: Protocol, seed: int, count: int) -> dict[Part, Tensor]:
+    """Millions of users have hundreds of millions of candidates: half the memory of int64."""
+    drawn = draw_candidates(cut, protocol, seed, count)
+    return {part: torch.from_numpy(c.astype(np.int32)) for part, c in zip(PARTS, drawn, strict=True)}
 
 
 class Scorecard:
@@ -60,18 +88,20 @@ class Scorecard:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._of = evaluator
-        self._above = {key: np.full(evaluator.users, -1, dtype=np.int64) for key in _KEYS}
-        self._equal = {key: np.zeros(evaluator.users, dtype=np.int64) for key in _KEYS}
+        self.clients = torch.arange(evaluator.users)
+        self._ranks = {
+            ranking: {part: Ranks.unknown(evaluator.users) for part in PARTS} for ranking in evaluator.rankings
+        }
 
     def add(self, clients: Tensor, logits: Tensor) -> None:
         """Rank for `clients`, given their logits (clients, items). The logits are not kept."""
         evaluator = self._of
-        scores = torch.sigmoid(logits.float()) if evaluator.protocol.score_space == "probability" else logits
-        scores = torch.nan_to_num(scores, nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
-        for part in PARTS:
-            target = evaluator._held_out[part][clients, None]
-            candidates = scores.gather(1, evaluator._candidates[part][clients].long())
-            self._write(clients, (part, "sampled"), scores.gather(1, target), candidates)
+        scores = comparable(logits, evaluator.protocol)
+        for ranking, candidates in evaluator._candidates.items():
+            for part in PARTS:
+                target = evaluator._held_out[part][clients, None]
+                others = scores.gather(1, candidates[part][clients].long())
+                self._write(clients, part, ranking, scores.gather(1, target), others)
         self._add_full(clients, scores)
 
     def _add_full(self, clients: Tensor, scores: Tensor) -> None:
@@ -88,25 +118,18 @@ class Scorecard:
         rest[torch.from_numpy(known.row_of), torch.from_numpy(known.values)] = -torch.inf
         validation = held_out["validation"]
         rest.scatter_(1, validation, -torch.inf)
-        self._write(clients, ("validation", "full"), target_scores["validation"], rest)
+        self._write(clients, "validation", FULL, target_scores["validation"], rest)
         rest.scatter_(1, held_out["test"], -torch.inf)
-        self._write(clients, ("test", "full"), target_scores["test"], rest)
+        self._write(clients, "test", FULL, target_scores["test"], rest)
 
-    def _write(self, clients: Tensor, key: tuple[Part, str], target: Tensor, others: Tensor) -> None:
-        rows = clients.numpy()
-        above = (others > target).sum(dim=1, dtype=torch.int32)
-        equal = (others == target).sum(dim=1, dtype=torch.int32)
-        unranked = torch.isinf(target[:, 0])
-        self._above[key][rows] = above.masked_fill(unranked, -1).numpy()
-        self._equal[key][rows] = equal.masked_fill(unranked, 0).numpy()
+    def _write(self, clients: Tensor, part: Part, ranking: str, target: Tensor, others: Tensor) -> None:
+        self._ranks[ranking][part].write(clients.numpy(), target, others)
 
     def result(self) -> Result:
-        ranks = {key: Ranks(self._above[key], self._equal[key]) for key in _KEYS}
-        return Result(
-            sampled={part: ranks[part, "sampled"] for part in PARTS},
-            full={part: ranks[part, "full"] for part in PARTS},
-            protocol=self._of.protocol,
-        )
+        return Result(self._ranks, self._of.protocol)
 
 
-_KEYS: list[tuple[Part, str]] = [(part, ranking) for part in PARTS for ranking in ("sampled", "full")]
+def comparable(logits: Tensor, protocol: Protocol) -> Tensor:
+    """What is ranked: the protocol's space of scores, in which nothing that is not finite can win."""
+    scores = torch.sigmoid(logits.float()) if protocol.score_space == "probability" else logits
+    return torch.nan_to_num(scores, nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)

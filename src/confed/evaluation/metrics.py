@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +27,19 @@ class Ranks:
 
     above: Ints
     equal: Ints
+
+    @classmethod
+    def unknown(cls, cases: int) -> Ranks:
+        """Of cases that nobody has ranked yet."""
+        return cls(np.full(cases, -1, dtype=np.int64), np.zeros(cases, dtype=np.int64))
+
+    def write(self, rows: Ints, target: Tensor, others: Tensor) -> None:
+        """Rank the scores `target` (n, 1) of the held-out items among `others` (n, candidates)."""
+        above = (others > target).sum(dim=1, dtype=torch.int32)
+        equal = (others == target).sum(dim=1, dtype=torch.int32)
+        unranked = torch.isinf(target[:, 0])
+        self.above[rows] = above.masked_fill(unranked, -1).numpy()
+        self.equal[rows] = equal.masked_fill(unranked, 0).numpy()
 
     def per_user(self, metric: str, k: int, ties: Literal["lost", "expected"]) -> Floats:
         """The metric of every user, between 0 and 1.

@@ -4,6 +4,9 @@
 It leaks: training negatives avoid the held-out items, and a model that learns nothing scores 94 (docs, "Why two
 protocols"). `strict`, the default, is what our own claims rest on. Each switch can be set alone, so that the effect
 of each can be measured.
+
+Data of several domains is evaluated under `warm`, which is `strict` in every domain, or under `cold`: users who are new
+to a domain (methods.md 3.11).
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ class Protocol(BaseModel):
     """Sampled candidates: one draw cut in two for validation and test, or a stream of its own for each."""
     negatives: int = Field(default=99, ge=1)
     """Sampled candidates per user beside the held-out item."""
+    more_negatives: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Further rankings, each against so many sampled candidates; their metrics carry a prefix such as `neg999_`. Left
+    out where there are too few items."""
     shared_candidates: bool = False
     """Use the validation candidates for the test as well (FedRAP's code does)."""
     score_space: Literal["probability", "logit"] = "logit"
@@ -52,6 +58,16 @@ class Protocol(BaseModel):
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (5, 10, 20)
     """The K at which metrics are reported, beside 10."""
 
+    held_out: Literal["last items", "cold users"] = "last items"
+    """Of every user the last item and the one before; or, of some users of a domain, all they have there (CDRIB)."""
+    population: Literal["shared", "all"] = "shared"
+    """Of several domains: the users that all of them know, or every user that one of them knows."""
+
+    @property
+    def of_domains(self) -> bool:
+        """Whether this is a way to evaluate data of several domains."""
+        return self.name in ("warm", "cold")
+
     @property
     def label(self) -> str:
         """The name, and every switch in which this differs from the protocol of that name."""
@@ -66,7 +82,7 @@ class Protocol(BaseModel):
             raise ValueError(f"{metric!r} is not one of hr, ndcg, mrr, recall, precision with @K, such as ndcg@10")
         return metric
 
-    @field_validator("cutoffs", mode="before")
+    @field_validator("cutoffs", "more_negatives", mode="before")
     @classmethod
     def _one_or_many(cls, cutoffs: object) -> object:
         if isinstance(cutoffs, str):
@@ -102,7 +118,11 @@ PAPER = Protocol(
     select_metric="hr@10",
     select_ties="latest",
 )
-PROTOCOLS = {"strict": STRICT, "paper": PAPER}
+WARM = Protocol(name="warm", more_negatives=(999,))
+COLD = Protocol(
+    name="cold", held_out="cold users", population="all", negatives=999, cutoffs=(5, 10), select_metric="mrr@1000"
+)
+PROTOCOLS = {"strict": STRICT, "paper": PAPER, "warm": WARM, "cold": COLD}
 
 
 def protocol_named(name: str) -> Protocol:

@@ -16,7 +16,7 @@ from confed.evaluation.protocol import View
 from confed.server.selection import Selection
 from confed.server.strategies import Strategy
 
-Kind = Literal["federated", "central", "control"]
+Kind = Literal["federated", "silo", "central", "control"]
 
 
 class Reproduction(BaseModel):

@@ -29,10 +29,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from confed.clients.backbones import Backbone, Dot, LinearHead, NeuMF
-from confed.clients.backbones.base import normal
 from confed.clients.objectives import DenseTerm, ItemSimilarity, Schedule, SupCon
 from confed.clients.procedures import Procedure, Step
 from confed.evaluation.protocol import View
+from confed.initial import normal
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average, Categorised, CoCluster, Strategy

@@ -42,10 +42,10 @@ from confed.clients.backbones import (
     NoTransfer,
     Transfer,
 )
-from confed.clients.backbones.base import normal
 from confed.clients.objectives import DenseTerm
 from confed.clients.objectives.dual import AlikeRows, Contrast, FarApart, Independent, ListNet, Orthogonal, TopOne
 from confed.clients.procedures import Procedure, Step
+from confed.initial import normal
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.methods.fedrap import FedRAPConfig
 from confed.server.selection import Selection

@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import Field
 
 from confed.clients.backbones import NeuMF
-from confed.clients.backbones.base import normal
 from confed.clients.procedures import Procedure, Step
+from confed.initial import normal
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average

@@ -15,8 +15,10 @@ from confed.methods.fed3cr import Fed3CR
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
 from confed.methods.fedrap import FedRAP
+from confed.methods.fppdm import FPPDM, FPPDMPlus
 from confed.methods.pfedrec import LocalOnly, PFedRec
 from confed.methods.scalar import ScalarControl
+from confed.methods.silo_tables import FedGNNSilo, FedMFSilo
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -27,6 +29,10 @@ METHODS: dict[str, Method] = {
         FedMF(),
         FedNCF(),
         FedRAP(),
+        FPPDMPlus(),
+        FPPDM(),
+        FedGNNSilo(),
+        FedMFSilo(),
         Popularity(),
         MF(),
         NeuMF(),

@@ -11,7 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.data import load_dataset
+from confed.data import Interactions
+from confed.data.domain_split import ColdSplit, DomainSplit
+from confed.data.domains import Domains
+from confed.data.registry import has_domains, load
+from confed.data.split import Split
+from confed.engines.domains import SiloEngine
 from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
@@ -20,8 +25,9 @@ from confed.methods.registry import method_named
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
-from confed.runs.runner import Experiment, Listener, execute
+from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer
 from confed.runs.settings import Settings, resolve, validated
+from confed.silos.base import Rows
 
 DEFAULT_OUT = Path("runs")
 
@@ -33,6 +39,18 @@ class Recommendation:
     item: str
     score: float
     title: str | None = None
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """The users of a domain as its company sees them: rows `mean` and, where there are distributions, `deviation`."""
+
+    users: list[str]
+    """Original ids of those the company has interactions of, in the order of the rows."""
+    start: Rows
+    """Before the first round."""
+    chosen: Rows
+    """After the chosen round."""
 
 
 class Run:
@@ -59,10 +77,10 @@ class Run:
         """One record per round, as in metrics.jsonl."""
         return self.folder.metrics()
 
-    def ranks(self, view: str | None = None) -> Ranks:
+    def ranks(self, view: str | None = None, domain: str | None = None) -> Ranks:
         """Where every user's test item stood among the sampled candidates in the chosen round."""
         ranks = self.folder.load_ranks()
-        name = view or self.summary["view"]
+        name = (view or self.summary["view"]) + (f".{domain}" if domain else "")
         if f"{name}.above" not in ranks:
             raise ConfedError(f"{self.folder.path}: no ranks of the view {name!r} were kept")
         return Ranks(ranks[f"{name}.above"].numpy(), ranks[f"{name}.equal"].numpy())
@@ -70,7 +88,7 @@ class Run:
     @property
     def state_round(self) -> int:
         """The round after which `best_state` stood: the one before the chosen round, where that has to be rebuilt."""
-        rebuilt = self.summary["view"] == "local" and len(self.summary["views"]) > 1
+        rebuilt = self.summary["view"] == "local" and len(self.summary["views"]) > 1 and not self.domains
         return int(self.summary["best_round"]) - rebuilt
 
     def best_state(self) -> dict[str, Tensor]:
@@ -123,10 +141,27 @@ class Run:
             return None
         return trainer.drift(self.best_state(), int(self.summary["best_round"]))
 
+    def preferences(self) -> dict[str, Preferences]:
+        """By domain, how its company sees its users. Empty where a method knows no distributions of users."""
+        experiment = self._prepared()
+        if not isinstance(experiment.trainer, SiloEngine):
+            return {}
+        assert isinstance(experiment.cut, DomainSplit)
+        fresh = make_domain_trainer(self.settings, experiment.cut)  # where a run starts is a function of its seed
+        assert isinstance(fresh, SiloEngine)
+        start, chosen = fresh.user_points(), fresh.user_points(self.best_state())
+        return {name: _preferences(experiment.cut.parts[name], start[name], chosen[name]) for name in chosen}
+
     @property
     def training_items(self) -> Ragged:
         """Of every user, the numbers of the items trained on."""
-        return self._prepared().cut.training.positives
+        cut, _ = self._of_domain(None)
+        return cut.training.positives
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The names of the domains; empty where there is one only."""
+        return tuple(self.summary.get("domains", ()))
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write a self-contained HTML page about the run, by default report.html in its folder."""
@@ -134,31 +169,58 @@ class Run:
 
         return write_report(self, Path(path or self.folder.path / "report.html"))
 
-    def recommend(self, user: str | int, k: int = 10, *, filter_seen: bool = True) -> list[Recommendation]:
-        """The `k` best items of one user, best first; items the user already has are left out."""
+    def recommend(
+        self, user: str | int, k: int = 10, *, domain: str | None = None, filter_seen: bool = True
+    ) -> list[Recommendation]:
+        """The `k` best items of one user, best first; items the user already has are left out.
+
+        Where the data has several domains, `domain` says of which the items are.
+        """
         if k < 1:
             raise ConfedError(f"k = {k}: ask for at least one item")
-        experiment = self._prepared()
-        cut = experiment.cut
+        cut, titles = self._of_domain(domain)
         if str(user) not in cut.user_ids:
             raise unknown_name("user", str(user), cut.user_ids[:100_000])
         client = cut.user_ids.index(str(user))
-        number = int(self.summary["best_round"])
-        scores = experiment.trainer.serve(self.best_state(), number, np.array([client]))[0].double()
+        of_domain = {} if domain is None else {"domain": domain}
+        trainer, number = self._prepared().trainer, int(self.summary["best_round"])
+        scores = trainer.serve(self.best_state(), number, np.array([client]), **of_domain)[0].double()
         if filter_seen:
             scores[torch.from_numpy(cut.seen[client])] = -torch.inf
         best = torch.topk(scores, min(k, len(scores)))
-        titles = experiment.data.titles
         return [
             Recommendation(cut.item_ids[item], score, titles.get(cut.item_ids[item]))
             for item, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
             if score > float("-inf")
         ]
 
+    def _of_domain(self, domain: str | None) -> tuple[Split | ColdSplit, Mapping[str, str]]:
+        """Users and items of the data, or of one of its domains, and the titles that are known."""
+        experiment = self._prepared()
+        cut, data = experiment.cut, experiment.data
+        if isinstance(cut, DomainSplit):
+            assert isinstance(data, Domains)
+            if domain is None:
+                raise ConfedError(f"the run has several domains ({', '.join(cut.parts)}): say which (--domain)")
+            if domain not in cut.parts:
+                raise unknown_name("domain", domain, cut.parts)
+            return cut.parts[domain], data[domain].titles
+        assert isinstance(data, Interactions)
+        if domain is not None:
+            raise ConfedError(f"--domain {domain}: the run has one domain only, leave it out")
+        return cut, data.titles
+
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""
         self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data())
         return self._experiment
+
+
+def _preferences(cut: Split | ColdSplit, start: Rows, chosen: Rows) -> Preferences:
+    known = np.flatnonzero(cut.training.positives.lengths)
+    rows = torch.from_numpy(known)
+    before, after = ({name: t.index_select(0, rows) for name, t in points.items()} for points in (start, chosen))
+    return Preferences([cut.user_ids[user] for user in known], before, after)
 
 
 def run(
@@ -174,22 +236,36 @@ def run(
     listener: Listener | None = None,
     **settings: Any,
 ) -> Run:
-    """Train `method` on `dataset` (a registry name, a path, a data frame or `Interactions`) and evaluate it.
+    """Train `method` on `dataset` (a registry name, a path, a data frame, `Interactions`, or one of these for each of
+    several domains) and evaluate it.
 
     `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
     such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
     """
     reset_peak()
     name = str(dataset) if isinstance(dataset, str | Path) else "data"
-    chosen = resolve(method, name, protocol=protocol, options=options, rounds=rounds, seed=seed, **settings)
-    data = load_dataset(dataset)
+    chosen = resolve(
+        method,
+        name,
+        protocol=protocol or default_protocol(dataset),
+        options=options,
+        rounds=rounds,
+        seed=seed,
+        **settings,
+    )
+    data = load(dataset)
     chosen = chosen.model_copy(update={"content_hash": data.content_hash})
     experiment = Experiment.prepare(chosen, data)
     kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
     if name == "data":
-        data.save(kept.data_path)
+        data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
     execute(experiment, kept, listener)
     return Run(kept, experiment)
+
+
+def default_protocol(dataset: Any) -> str:
+    """`strict`, which for several domains is called `warm`."""
+    return "warm" if has_domains(dataset) else "strict"
 
 
 def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | None = None) -> Run:
@@ -233,7 +309,7 @@ def compare(
         if not any(name in known for known in own.values()):
             resolve(methods[0], "", options={name: None})  # raises, with the nearest names
     for method in methods:
-        resolve(method, "", protocol=arguments.get("protocol"), options=own[method])
+        resolve(method, "", protocol=arguments.get("protocol") or default_protocol(dataset), options=own[method])
     return [
         run_seeds(
             method,

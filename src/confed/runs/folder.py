@@ -1,4 +1,4 @@
-"""The folder of a run: config.toml, metrics.jsonl, summary.json and checkpoint/.
+"""The folder of a run: config.toml, metrics.jsonl, summary.json and checkpoint/, and the data if it came in memory.
 
 Whole files are written beside their place and renamed into it, so that a kill leaves the old one or the new one. The
 checkpoint is one safetensors file; its header carries the run's progress, so that tensors and progress cannot disagree.
@@ -16,7 +16,7 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
-from confed.data import Interactions
+from confed.data import Domains, Interactions
 from confed.errors import ConfedError
 from confed.files import written_beside
 from confed.runs.settings import Settings
@@ -85,6 +85,11 @@ class RunFolder:
         return self.path / "data.parquet"
 
     @property
+    def domains_path(self) -> Path:
+        """The same for data of several domains: a folder."""
+        return self.path / "data"
+
+    @property
     def _checkpoint_path(self) -> Path:
         return self.path / "checkpoint" / "latest.safetensors"
 
@@ -102,8 +107,10 @@ class RunFolder:
     def settings(self) -> Settings:
         return Settings.from_toml(self.config_path)
 
-    def data(self) -> Interactions | None:
+    def data(self) -> Interactions | Domains | None:
         """The copy of the data, if the run was started with data in memory."""
+        if self.domains_path.exists():
+            return Domains.of(self.domains_path)
         return Interactions.of(self.data_path) if self.data_path.exists() else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:

@@ -11,21 +11,31 @@ import torch
 from torch import Tensor
 
 from confed.central.base import CentralMethod
+from confed.central.joint import JointMethod
 from confed.clients.sampling import check_negative_pool
-from confed.data import Interactions, load_dataset
+from confed.data import Interactions
 from confed.data.catalogue import REGISTRY
+from confed.data.domain_split import DomainSplit, split_domains
+from confed.data.domains import Domains
+from confed.data.registry import load
 from confed.data.split import FEWEST_ITEMS, Split, split
 from confed.engines.base import RoundReport, Trainer
+from confed.engines.domains import Apart, SiloEngine
 from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, StoppedError
+from confed.evaluation.domains import DomainEvaluator, DomainResult
 from confed.evaluation.evaluator import Evaluator, Result
 from confed.evaluation.protocol import View
 from confed.methods.base import FederatedMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
+from confed.methods.silo import SiloMethod
+from confed.random import fingerprint
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.memory import peak_rss_mb
 from confed.runs.settings import Settings
+from confed.server.barycentre import Barycentre
+from confed.silos.base import Shared
 
 Line = dict[str, Any]
 
@@ -39,23 +49,28 @@ class Experiment:
     """Data, split and model of a run, ready to train or to serve."""
 
     settings: Settings
-    data: Interactions
-    cut: Split
-    evaluator: Evaluator
-    trainer: Trainer
+    data: Interactions | Domains
+    cut: Split | DomainSplit
+    evaluator: Evaluator | DomainEvaluator
+    trainer: Trainer[Any]
 
     @classmethod
-    def prepare(cls, settings: Settings, data: Interactions | None = None) -> Experiment:
+    def prepare(cls, settings: Settings, data: Interactions | Domains | None = None) -> Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written."""
-        data = load_dataset(settings.dataset) if data is None else data
+        data = load(settings.dataset) if data is None else data
         _require_same_data(data, settings)
+        _require_fit(settings, several=isinstance(data, Domains))
         data = _filtered(data, settings)
+        if isinstance(data, Domains):
+            several = split_domains(data, settings.protocol, settings.seed)
+            judge = DomainEvaluator(several, settings.protocol, settings.seed)
+            return cls(settings, data, several, judge, make_domain_trainer(settings, several))
         cut = split(data, settings.protocol, settings.seed)
         evaluator = Evaluator(cut, settings.protocol, settings.seed)
         return cls(settings, data, cut, evaluator, make_trainer(settings, cut))
 
 
-def _require_same_data(data: Interactions, settings: Settings) -> None:
+def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
     if settings.content_hash and data.content_hash != settings.content_hash:
         raise ConfedError(
             f"{settings.dataset} is not the data this run was started with: its content hash is "
@@ -64,17 +79,43 @@ def _require_same_data(data: Interactions, settings: Settings) -> None:
         )
 
 
-def _filtered(data: Interactions, settings: Settings) -> Interactions:
+def _require_fit(settings: Settings, *, several: bool) -> None:
+    """Method, protocol and data must all speak of one domain, or all of several."""
+    protocol, method = settings.protocol, method_named(settings.method)
+    if several and not protocol.of_domains:
+        raise ConfedError(
+            f"{settings.dataset} has several domains, which are evaluated under --protocol warm or cold, "
+            f"not {protocol.name}"
+        )
+    if several and isinstance(method, FederatedMethod):
+        raise ConfedError(
+            f"{settings.dataset} has several domains, but the clients of {method.name} are people with one kind of "
+            f"items: take a method between companies, such as fppdm++, or one that has each domain by itself"
+        )
+    if not several and isinstance(method, SiloMethod | JointMethod):
+        raise ConfedError(
+            f"{method.name} is for several domains, {settings.dataset} is one: take douban, synthetic:domains=3, or "
+            f"your own files as book=a.csv,music=b.csv"
+        )
+    if not several and (protocol.of_domains or protocol.population != "shared"):
+        raise ConfedError(
+            f"{settings.dataset} is one domain: it is evaluated under --protocol strict or paper, and has no "
+            f"`population` of several"
+        )
+
+
+def _filtered(data: Interactions | Domains, settings: Settings) -> Interactions | Domains:
     """Without users who have too few items: those the user says, or as many as a split of a known dataset needs.
 
-    Where repeated pairs are dropped, distinct items count. Users of somebody's own data are never dropped silently.
+    Where repeated pairs are dropped, distinct items count. Users of somebody's own data are never dropped silently. Of
+    several domains, the split itself leaves out in each whom it cannot cut.
     """
     distinct = settings.protocol.dedupe
     fewest = settings.min_interactions or (FEWEST_ITEMS if settings.dataset in REGISTRY else 1)
     return data.keep_users(fewest, distinct=distinct)
 
 
-def make_trainer(settings: Settings, cut: Split) -> Trainer:
+def make_trainer(settings: Settings, cut: Split) -> Trainer[Any]:
     """The model, to be judged by the protocol's view if it names one, else by the method's own."""
     method = method_named(settings.method)
     config = settings.config()
@@ -85,7 +126,41 @@ def make_trainer(settings: Settings, cut: Split) -> Trainer:
         check_negative_pool(cut.training, pieces.procedure.negatives, cut.user_ids)
         return LocalEngine(pieces, cut.training, settings.seed, chunk=settings.chunk, dtype=settings.dtype)
     assert isinstance(method, CentralMethod)
-    trainer = method.trainer(config, cut.training, settings.seed, settings.dtype)
+    return _with_view(method.trainer(config, cut.training, settings.seed, settings.dtype), settings)
+
+
+def make_domain_trainer(settings: Settings, cut: DomainSplit) -> Trainer[Any]:
+    """The model of several domains: companies and a server, all of them in one place, or every domain by itself."""
+    method = method_named(settings.method)
+    config = settings.config()
+    if isinstance(method, SiloMethod):
+        return _with_view(_silo_engine(method, config, settings, cut), settings)
+    if isinstance(method, JointMethod):
+        return _with_view(method.trainer(config, cut, settings.seed, settings.dtype), settings)
+    assert isinstance(method, CentralMethod)
+    alone = {
+        name: method.trainer(config, part.training, settings.seed, settings.dtype) for name, part in cut.parts.items()
+    }
+    return _with_view(Apart(alone), settings)
+
+
+def _silo_engine(method: SiloMethod, config: Any, settings: Settings, cut: DomainSplit) -> SiloEngine:
+    silos = {}
+    for name, part in cut.parts.items():
+        check_negative_pool(part.training, getattr(config, "train_negatives", 1), part.user_ids)
+        users, people = (torch.from_numpy(numbers[name]) for numbers in (cut.matching.users, cut.matching.numbers))
+        # Companies that know nothing of each other: each draws for itself.
+        seed = fingerprint(settings.seed, name)
+        shared = Shared.of(users, people, part.training)
+        silos[name] = method.silo(config, part.training, shared, seed, settings.dtype)
+    start = method.start(config, cut.matching.people, settings.seed, getattr(torch, settings.dtype))
+    server = Barycentre(cut.matching.people, start)
+    view = settings.protocol.view or method.view
+    return SiloEngine(silos, server, view, method.exchange(config), settings.seed)
+
+
+def _with_view(trainer: Trainer[Any], settings: Settings) -> Trainer[Any]:
+    view = settings.protocol.view
     if view and view not in trainer.views:
         raise ConfedError(f"view = {view!r}: {settings.method} can be scored under {' or '.join(trainer.views)}")
     return trainer
@@ -160,7 +235,7 @@ class _Loop:
         if self.listener:
             self.listener(line, self.settings)
 
-    def _choose(self, number: int, line: Line, results: Mapping[View, Result]) -> None:
+    def _choose(self, number: int, line: Line, results: Mapping[View, Result | DomainResult]) -> None:
         """Keep the round if the selecting metric says so."""
         protocol = self.settings.protocol
         value = line["views"][self.trainer.view][protocol.select_on][protocol.select_metric]
@@ -178,13 +253,12 @@ class _Loop:
         self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks))
 
 
-def _rank_tensors(view: View, result: Result) -> Iterator[tuple[str, Tensor]]:
-    ranks = result.sampled["test"]
-    yield f"{view}.above", torch.from_numpy(ranks.above)
-    yield f"{view}.equal", torch.from_numpy(ranks.equal)
+def _rank_tensors(view: View, result: Result | DomainResult) -> Iterator[tuple[str, Tensor]]:
+    for name, values in result.rank_arrays().items():
+        yield f"{view}.{name}", torch.from_numpy(values)
 
 
-def _line(number: int, report: RoundReport, results: Mapping[View, Result], seconds: float) -> Line:
+def _line(number: int, report: RoundReport, results: Mapping[View, Result | DomainResult], seconds: float) -> Line:
     views = {view: {part: result.metrics(part) for part in ("validation", "test")} for view, result in results.items()}
     return {
         "round": number,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, inner, normal, uniform
+from confed.clients.backbones.base import Backbone, ParamSpec, inner
+from confed.initial import normal, uniform
 
 
 class Additive(Backbone):

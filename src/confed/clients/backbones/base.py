@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import torch
 from torch import Tensor
 
-from confed.random import fingerprint
+from confed.initial import Initialiser, initial
 
 Role = Literal["item", "user", "head", "net"]
 Scope = Literal["private", "shared"]
 Lifetime = Literal["round", "persistent"]
-Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
-
-
-def normal(deviation: float) -> Initialiser:
-    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        return deviation * torch.randn(shape, generator=generator, dtype=torch.float64)
-
-    return draw
-
-
-def uniform(bound: float) -> Initialiser:
-    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        return bound * (2.0 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1.0)
-
-    return draw
-
-
-def zeros(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    return torch.zeros(shape, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -59,8 +40,7 @@ class ParamSpec:
 
     def initial(self, seed: int, dtype: torch.dtype) -> Tensor:
         """The common start: every client begins with the same value, as in the PFedRec line of work."""
-        generator = torch.Generator().manual_seed(fingerprint(seed, "init", self.name) >> 1)
-        return self.init(self.shape, generator).to(dtype)
+        return initial(seed, self.name, self.shape, self.init).to(dtype)
 
 
 @dataclass(frozen=True)

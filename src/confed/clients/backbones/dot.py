@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, inner, normal
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, inner
+from confed.initial import normal
 
 
 class Dot(Backbone):

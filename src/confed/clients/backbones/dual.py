@@ -17,7 +17,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, inner, normal, uniform
+from confed.clients.backbones.base import Backbone, ParamSpec, inner
+from confed.initial import normal, uniform
 
 OWN = "own"
 """The client's own table, as held and as looked at."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Scope, inner, normal, uniform, zeros
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Scope, inner
+from confed.initial import normal, uniform, zeros
 
 
 class LinearHead(Backbone):

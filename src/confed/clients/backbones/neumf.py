@@ -12,7 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, Initialiser, ParamSpec, inner, uniform
+from confed.clients.backbones.base import Backbone, ParamSpec, inner
+from confed.initial import Initialiser, uniform
 
 Variant = Literal["gmf", "mlp", "neumf"]
 

@@ -1,0 +1,115 @@
+"""Data of several domains, cut for evaluation (methods.md 3.11).
+
+`warm`: in every domain each user's last item is held out for the test and the one before for validation, as `split`
+does it; the users are those whom all domains know, or, with population=all, every user of every domain.
+
+`cold` is CDRIB's cut, for two domains: of the n shared users, sorted by id, the first 8k with k = ⌊n/10⌋ train in both
+domains; the next k are cold in the second domain, the rest in the first: all their rows there are held out. Which half
+of the cold users chooses the round and which is the test is not published: a seeded draw (D-42). Users of one domain
+only train as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
+from confed.data.matching import Matching, hashed, match
+from confed.data.split import FEWEST_ITEMS, Split, TrainingData, split
+from confed.errors import ConfedError
+from confed.evaluation.protocol import Protocol
+from confed.ragged import Ragged
+from confed.random import Stream, fingerprint
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ColdSplit:
+    """One domain in which some users are new."""
+
+    training: TrainingData
+    validation: Ragged
+    """Per user, all its items if it is a cold user for validation; else none."""
+    test: Ragged
+    seen: Ragged
+    """Per user, sorted and distinct: the items of all its parts. For the evaluator only."""
+    user_ids: list[str]
+    item_ids: list[str]
+
+    @property
+    def users(self) -> int:
+        return self.training.users
+
+    @property
+    def items(self) -> int:
+        return self.training.items
+
+
+@dataclass(frozen=True)
+class DomainSplit:
+    """Several domains, cut; and who is known to more than one of them."""
+
+    parts: Mapping[str, Split | ColdSplit]
+    matching: Matching
+
+    @property
+    def users(self) -> int:
+        """People, however many domains know them."""
+        return len({user for part in self.parts.values() for user in part.user_ids})
+
+    @property
+    def items(self) -> int:
+        """Of all domains together."""
+        return sum(part.items for part in self.parts.values())
+
+
+def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
+    """Cut `data` for `protocol`; who is shared is found by salted hashes of the ids alone."""
+    parts: dict[str, Split | ColdSplit]
+    if protocol.held_out == "cold users":
+        parts = dict(_cold(data, seed))
+    else:
+        parts = {name: split(part, protocol, seed) for name, part in _population(data, protocol).parts.items()}
+    salt = fingerprint(seed, "matching").to_bytes(8, "little")
+    return DomainSplit(parts, match({name: hashed(part.user_ids, salt) for name, part in parts.items()}))
+
+
+def _population(data: Domains, protocol: Protocol) -> Domains:
+    if protocol.population == "shared":
+        return data.keep_shared(FEWEST_ITEMS, distinct=protocol.dedupe)
+    return data.keep_users(FEWEST_ITEMS, distinct=protocol.dedupe)
+
+
+def _cold(data: Domains, seed: int) -> dict[str, ColdSplit]:
+    if len(data.names) != 2:
+        raise ConfedError(
+            f"--protocol cold cuts two domains (CDRIB's rule), {data.name} has {len(data.names)}: use --protocol warm"
+        )
+    shared = data.shared()
+    tenth = len(shared) // 10
+    if not tenth:
+        raise ConfedError(f"--protocol cold takes a tenth of the shared users, {data.name} has {len(shared)} in all")
+    first, second = data.names
+    cold = {second: shared[8 * tenth : 9 * tenth], first: shared[9 * tenth :]}
+    return {name: _cut_cold(data[name], cold[name], seed) for name in data.names}
+
+
+def _cut_cold(data: Interactions, cold: list[str], seed: int) -> ColdSplit:
+    number = {user: place for place, user in enumerate(data.users)}
+    new = np.array([number[user] for user in cold])
+    half = np.zeros(data.n_users, dtype=np.int64)  # 0: trains, 1: validation, 2: test
+    half[new] = 1 + np.arange(len(new)) % 2
+    half[new] = half[new[Stream.of(seed, "split/cold").order(len(new))]]
+    part = half[data.user_index]
+    trains, validation, test = (
+        Ragged.group(data.user_index[part == kind], data.item_index[part == kind], data.n_users).unique()
+        for kind in range(3)
+    )
+    seen = Ragged.group(data.user_index, data.item_index, data.n_users).unique()
+    return ColdSplit(TrainingData(data.n_items, trains, trains), validation, test, seen, data.users, data.items)

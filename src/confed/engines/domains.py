@@ -1,0 +1,169 @@
+"""Rounds on several domains: each company for itself, or all of them with a server between them.
+
+A domain's tensors carry its name and a slash in the state, the server's `server/`. Domains train side by side, one on
+each thread; what they do depends on their own data and on what the server sent before the round, so the order does not
+matter.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from confed.engines.base import Ints, RoundReport, Trainer
+from confed.engines.threads import in_parallel
+from confed.errors import ConfedError
+from confed.evaluation.domains import DomainScorecard
+from confed.evaluation.protocol import View
+from confed.records import PeopleRows
+from confed.scoring import Card, fill
+from confed.server.barycentre import Barycentre
+from confed.silos.base import Rows, Silo
+from confed.silos.distributions import named
+from confed.silos.exchange import Exchange
+from confed.silos.preference import PreferenceSilo
+
+Cards = Mapping[View, DomainScorecard]
+_SERVER = "server"
+
+
+class DomainTrainer(Trainer[DomainScorecard]):
+    """A model of several domains."""
+
+    @abstractmethod
+    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
+        """Recommendations are asked of one of the domains."""
+
+
+class Apart(DomainTrainer):
+    """Every domain by itself: what there is without federation."""
+
+    def __init__(self, trainers: Mapping[str, Trainer[Card]]) -> None:
+        self.trainers = dict(trainers)
+        first = next(iter(self.trainers.values()))
+        self.view, self.views = first.view, first.views
+
+    def round(self, number: int, cards: Cards) -> RoundReport:
+        def work(name: str) -> RoundReport:
+            return self.trainers[name].round(number, {view: card[name] for view, card in cards.items()})
+
+        reports = list(in_parallel(work, self.trainers))
+        losses = [report.loss for report in reports if report.loss is not None]
+        return RoundReport(float(np.mean(losses)) if losses else None, len(reports))
+
+    def state(self) -> dict[str, Tensor]:
+        return _joined({name: trainer.state() for name, trainer in self.trainers.items()})
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        for name, trainer in self.trainers.items():
+            trainer.load(_part(state, name))
+
+    def serving_state(self) -> dict[str, Tensor]:
+        return _joined({name: trainer.serving_state() for name, trainer in self.trainers.items()})
+
+    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
+        return self.trainers[domain].serve(_part(state, domain), number, clients)
+
+
+class SiloEngine(DomainTrainer):
+    """Companies that send rows about shared users to a server and get their means back."""
+
+    def __init__(
+        self, silos: Mapping[str, Silo], server: Barycentre, view: View, exchange: Exchange | None, seed: int
+    ) -> None:
+        self.silos = dict(silos)
+        self.server = server
+        self.exchange = exchange
+        self.seed = seed
+        self.view = view
+        others: tuple[View, ...] = ("local", "global") if exchange else ("local",)
+        self.views = (view, *(other for other in others if other != view))
+
+    def upload_parts(self) -> dict[str, int]:
+        if not self.exchange:
+            return {}
+        return {name: self._sent(name, 0).nbytes for name in self.silos}
+
+    def round(self, number: int, cards: Cards) -> RoundReport:
+        received = {name: self._received(name) for name in self.silos}
+        losses = list(in_parallel(lambda name: self._train(name, number, received[name]), self.silos))
+        note: dict[str, Any] = {"losses": dict(zip(self.silos, losses, strict=True))}
+        up = down = 0
+        if self.exchange:
+            uploads = {name: self._sent(name, number) for name in self.silos}
+            self.server.aggregate(list(uploads.values()))
+            up = sum(upload.nbytes for upload in uploads.values())
+            down = sum(rows.nbytes for rows in received.values() if rows)
+            note |= self.exchange.note({name: silo.share() for name, silo in self.silos.items()})
+        self._fill(cards)
+        return RoundReport(float(np.mean(losses)), len(self.silos), up, down, note)
+
+    def _train(self, name: str, number: int, received: PeopleRows | None) -> float:
+        try:
+            return self.silos[name].train(number, received.tensors if received else None)
+        except ConfedError as error:
+            raise ConfedError(f"domain {name}: {error}") from None
+
+    def _received(self, name: str) -> PeopleRows | None:
+        """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""
+        return self.server.download(self.silos[name].shared.people) if self.exchange else None
+
+    def _sent(self, name: str, number: int) -> PeopleRows:
+        silo = self.silos[name]
+        assert self.exchange is not None
+        rows = {part: tensor[silo.shared.known] for part, tensor in silo.share().items()}
+        return PeopleRows(silo.shared.people[silo.shared.known], self.exchange.protect(rows, self.seed, number, name))
+
+    def _fill(self, cards: Cards) -> None:
+        for view, card in cards.items():
+            for name, silo in self.silos.items():
+                fill(card[name], silo.scorer(self._seen_as(name, view)), silo.data.items, silo.hidden)
+
+    def _seen_as(self, name: str, view: View) -> Rows | None:
+        received = self._received(name) if view == "global" else None
+        return received.tensors if received else None
+
+    def state(self) -> dict[str, Tensor]:
+        parts = {name: silo.state() for name, silo in self.silos.items()}
+        return _joined(parts | {_SERVER: self.server.state()})
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self.server.load(_part(state, _SERVER))
+        for name, silo in self.silos.items():
+            silo.load(_part(state, name))
+
+    def serving_state(self) -> dict[str, Tensor]:
+        parts = {name: silo.serving_state() for name, silo in self.silos.items()}
+        return _joined(parts | {_SERVER: {name: table.clone() for name, table in self.server.state().items()}})
+
+    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
+        self.server.load(_part(state, _SERVER))
+        silo = self.silos[domain]
+        silo.load_serving(_part(state, domain))
+        return silo.scorer(self._seen_as(domain, self.view))(torch.from_numpy(clients))
+
+    @torch.no_grad()
+    def user_points(self, state: Mapping[str, Tensor] | None = None) -> dict[str, Rows]:
+        """Of every company that knows users as distributions, mean and deviation of all of them: in the serving `state`,
+        which the companies then keep, or as they stand.
+        """
+        points = {}
+        for name, silo in self.silos.items():
+            if state is not None:
+                silo.load_serving(_part(state, name))
+            if isinstance(silo, PreferenceSilo):
+                points[name] = named(silo.user_points(), silo.dim)
+        return points
+
+
+def _joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    return {f"{part}/{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
+
+
+def _part(state: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {name.removeprefix(f"{part}/"): t for name, t in state.items() if name.startswith(f"{part}/")}

@@ -1,0 +1,40 @@
+"""How parameters begin: functions of a shape and a generator, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from confed.random import fingerprint
+
+Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
+
+
+def normal(deviation: float) -> Initialiser:
+    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        return deviation * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    return draw
+
+
+def uniform(bound: float) -> Initialiser:
+    def draw(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        return bound * (2.0 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1.0)
+
+    return draw
+
+
+def zeros(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.zeros(shape, dtype=torch.float64)
+
+
+def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Uniform, so that a matrix neither stretches nor shrinks what it is applied to (Glorot and Bengio 2010)."""
+    return uniform((6.0 / sum(shape)) ** 0.5)(shape, generator)
+
+
+def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
+    """The start of the parameter `name`."""
+    return draw(shape, torch.Generator().manual_seed(fingerprint(seed, "init", name) >> 1))

@@ -1,0 +1,81 @@
+"""A silo: a company with many users in one domain, who may be known to other companies too.
+
+It trains on its own interactions and exchanges rows about shared users, nothing else: `train` takes what the server
+sent, `upload` is what it sends back. Its optimiser lives as long as the company does (D-43).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from confed.data.split import TrainingData
+from confed.scoring import Scorer
+
+Rows = Mapping[str, Tensor]
+"""Named rows, one for each of the shared users of a domain, in the order of `Shared.users`."""
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The users of a domain whom other domains know too."""
+
+    users: Tensor
+    """Their numbers in the domain, ascending."""
+    people: Tensor
+    """Their numbers among all shared people, as the server knows them."""
+    known: Tensor
+    """Whether the domain has anything to tell about them: a user it has no interactions of is only heard about."""
+
+    @classmethod
+    def of(cls, users: Tensor, people: Tensor, data: TrainingData) -> Shared:
+        lengths = torch.from_numpy(data.positives.lengths)
+        return cls(users, people, lengths.index_select(0, users) > 0)
+
+
+class Silo(ABC):
+    """One company in training."""
+
+    hidden: int = 1
+    """Largest number of intermediate values per scored pair."""
+
+    def __init__(self, data: TrainingData, shared: Shared) -> None:
+        self.data = data
+        self.shared = shared
+
+    @abstractmethod
+    def train(self, number: int, received: Rows | None) -> float:
+        """Local training of round `number`; `received` is what the server knows of the shared users, if anything."""
+
+    @abstractmethod
+    def share(self) -> Rows:
+        """What the company would tell about its shared users, as it stands."""
+
+    @abstractmethod
+    def scorer(self, received: Rows | None = None) -> Scorer:
+        """How users are scored: by the company's own idea of them, or of shared users by what was `received`."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """All that the next round depends on."""
+
+    @abstractmethod
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state`."""
+
+    @abstractmethod
+    def serving_state(self) -> dict[str, Tensor]:
+        """What `scorer` depends on."""
+
+    @abstractmethod
+    def load_serving(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `serving_state`."""
+
+
+def replaced(table: Tensor, users: Tensor, rows: Tensor | None) -> Tensor:
+    """`table` with the rows of `users` exchanged for `rows`, if there are any."""
+    return table if rows is None else torch.index_copy(table, 0, users, rows.to(table.dtype))

@@ -1,0 +1,124 @@
+"""FPPDM's local model: users and items as distributions that a graph encoder makes (Liu et al. 2023, Eq. 1 to 4).
+
+    μ = S̃^L E W_1 … W_L,   σ = softplus(S̃^L E V_1 … V_L) + 1e-4,   S̃ = D̃^{-1/2} (A + 1) D̃^{-1/2}
+    D(a, b) = |μ_a − μ_b|² + |σ_a − σ_b|²
+    ℓ_R = − mean log [ exp(−D(u, i)) / Σ_{j ∈ {i} ∪ negatives} exp(−D(u, j)) ]
+
+The encoder has no activation, so the graph is passed over once for both stacks, and the product of the weights is
+applied to the rows of the batch only. The paper's sum in the denominator leaves the positive out, and then the loss has
+no lower bound: pushing negatives away lowers it for ever (D-36; `denominator = "paper"`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from confed.clients.sampling import draw_negatives
+from confed.data.split import TrainingData
+from confed.graph import Graph
+from confed.initial import glorot, initial, normal
+from confed.learner import Learner, batches_of
+from confed.random import Stream
+from confed.scoring import Scorer
+from confed.silos.base import Shared
+from confed.silos.distributions import points
+from confed.silos.preference import Batch, PreferenceSilo, Pull
+
+
+class GraphSilo(PreferenceSilo):
+    """Tables of users and items, smoothed over the domain's graph, and two stacks of weights."""
+
+    def __init__(self, config: Any, pull: Pull, data: TrainingData, shared: Shared, seed: int, dtype: str) -> None:
+        kind: torch.dtype = getattr(torch, dtype)
+        params = {"nodes": initial(seed, "nodes", (data.users + data.items, config.dim), normal(config.init_deviation))}
+        for stack in ("mean", "deviation") if config.distributions else ("mean",):
+            for layer in range(config.layers):
+                name = f"{stack}_{layer}"
+                params[name] = initial(seed, name, (config.dim, config.dim), glorot)
+        learner = Learner(params, config.learning_rate, kind)
+        super().__init__(data, shared, seed, learner, pull, dim=config.dim, local_epochs=config.local_epochs)
+        self.config = config
+        self.graph = Graph(data, kind, loops=True)
+
+    def steps(self) -> int:
+        positives = len(self.data.positives.values)
+        return max(-(-positives // int(self.config.batch_size)), 1)
+
+    def epoch(self, number: int, epoch: int, batches: list[Batch]) -> float:
+        users, items = self.rows(number, epoch)
+        total = 0.0
+        for batch, (some, listed) in zip(batches, batches_of(self.config.batch_size, users, items), strict=True):
+            total += self.train_batch(batch, some, listed) * len(some)
+        return total / len(users)
+
+    def rows(self, number: int, epoch: int) -> tuple[Tensor, Tensor]:
+        """Of every positive, in random order: its user, and the positive item with negatives behind it."""
+        data = self.data
+        time = (number - 1) * self.local_epochs + epoch
+        drawn = draw_negatives(
+            data, np.arange(data.users), self.config.train_negatives, Stream.of(self.seed, "negatives", time)
+        )
+        order = Stream.of(self.seed, "shuffle", time).order(len(drawn))
+        items = np.concatenate([data.positives.values[:, None], drawn], axis=1)[order]
+        return torch.from_numpy(data.positives.row_of[order]), torch.from_numpy(items)
+
+    def train_batch(self, batch: Batch, users: Tensor, items: Tensor) -> float:
+        """One step; ℓ_R before it."""
+        distinct, user_of = torch.unique(users, return_inverse=True)
+        listed, item_of = torch.unique(items, return_inverse=True)
+        nodes = torch.cat([distinct, batch.unheard, listed + self.data.users])
+        encoded = self.encode(nodes)
+        of_users, unheard, of_items = torch.split(encoded, [len(distinct), len(batch.unheard), len(listed)])
+        away = of_items.index_select(0, item_of.view(-1)).view(*items.shape, -1)
+        distances = (of_users.index_select(0, user_of)[:, None] - away).square().sum(dim=2)
+        rating = metric_loss(distances, self.config.denominator)
+        self.step(rating + self.pulled(batch, distinct, of_users, unheard))
+        return float(rating.detach())
+
+    def encode(self, nodes: Tensor | None = None) -> Tensor:
+        """Points of the `nodes` asked for, or of all."""
+        smoothed = _Power.apply(self.params["nodes"], self.graph, self.config.layers)  # type: ignore[no-untyped-call]
+        rows = smoothed if nodes is None else smoothed.index_select(0, nodes)
+        raw = rows @ self._stacked("deviation") if self.config.distributions else None
+        return points(rows @ self._stacked("mean"), raw)
+
+    def _stacked(self, stack: str) -> Tensor:
+        return reduce(torch.matmul, (self.params[f"{stack}_{layer}"] for layer in range(self.config.layers)))
+
+    def user_points(self) -> Tensor:
+        return self.encode()[: self.data.users]
+
+    def item_scorer(self, users: Tensor) -> Scorer:
+        items = self.encode()[self.data.users :].detach()
+        lengths = items.square().sum(dim=1)
+
+        def score(clients: Tensor) -> Tensor:
+            chosen = users.index_select(0, clients)
+            return 2 * chosen @ items.T - lengths - chosen.square().sum(dim=1, keepdim=True)
+
+        return score
+
+
+def metric_loss(distances: Tensor, denominator: str) -> Tensor:
+    """ℓ_R of (batch, 1 + negatives) distances, the positive first."""
+    positive = distances[:, 0]
+    others = distances if denominator == "all" else distances[:, 1:]
+    return (positive + torch.logsumexp(-others, dim=1)).mean()
+
+
+class _Power(torch.autograd.Function):
+    """S̃^L · nodes. S̃ is symmetric: the gradient passes through the same power."""
+
+    @staticmethod
+    def forward(ctx: Any, nodes: Tensor, graph: Graph, layers: int) -> Tensor:
+        ctx.graph, ctx.layers = graph, layers
+        return graph.power(nodes, layers)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.graph.power(gradients[0], ctx.layers), None, None

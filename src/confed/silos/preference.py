@@ -1,0 +1,158 @@
+"""Silos that know users as preference distributions: what FPPDM adds to a local model (methods.md 7.11 to 7.13).
+
+    minimise  ℓ_R + λ_P ℓ_P + λ_C ℓ_C
+
+ℓ_R is the local model's own loss. ℓ_P, the mean over a batch's shared users of the squared Wasserstein distance to what
+the server sent, keeps all companies' ideas of a user together; it is 0 in round 1, when nothing was sent (D-37). ℓ_C
+draws users with similar tastes together (`compactness`). All that a local model has to give is points for its users.
+
+A shared user without interactions in the domain is in no batch. So that the company gets an idea of him nevertheless,
+which ℓ_P alone can give it (D-38), every epoch passes these users too, spread evenly over its batches.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from confed.data.split import TrainingData
+from confed.errors import ConfedError
+from confed.learner import Learner
+from confed.random import Stream
+from confed.scoring import Scorer
+from confed.silos.base import Rows, Shared, Silo, replaced
+from confed.silos.compactness import CoClustering
+from confed.silos.distributions import named, unnamed
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What draws the distributions of users: towards the server's, and towards each other."""
+
+    alignment: float
+    """λ_P."""
+    clustering: float
+    """λ_C; 0 leaves co-clustering out."""
+    co_clustering: CoClustering
+    cluster_every: int = 1
+    """Batches from one co-clustering to the next; its weight grows by the same factor."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A step's place in the round, and the shared users without interactions who pass with it."""
+
+    round: int
+    step: int
+    unheard: Tensor
+
+
+class PreferenceSilo(Silo):
+    """A local model with user distributions of width `dim`, or, deterministic, with points."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        shared: Shared,
+        seed: int,
+        learner: Learner,
+        pull: Pull,
+        *,
+        dim: int,
+        local_epochs: int,
+    ) -> None:
+        super().__init__(data, shared)
+        self.seed = seed
+        self.learner = learner
+        self.params = learner.params
+        for value in self.params.values():
+            value.requires_grad_()
+        self.pull = pull
+        self.dim = dim
+        self.local_epochs = local_epochs
+        self.place = torch.full((data.users,), -1).index_copy_(0, shared.users, torch.arange(len(shared.users)))
+        self.unheard = shared.users[~shared.known]
+        self.target: Tensor | None = None
+
+    @abstractmethod
+    def steps(self) -> int:
+        """How many batches an epoch has."""
+
+    @abstractmethod
+    def epoch(self, number: int, epoch: int, batches: list[Batch]) -> float:
+        """One pass; the mean of the local model's own loss ℓ_R."""
+
+    @abstractmethod
+    def user_points(self) -> Tensor:
+        """(users, d): all users' distributions, as points."""
+
+    @abstractmethod
+    def item_scorer(self, users: Tensor) -> Scorer:
+        """Scores by the points `users` (users, d)."""
+
+    def train(self, number: int, received: Rows | None) -> float:
+        self.target = None if received is None else unnamed(received).to(next(iter(self.params.values())).dtype)
+        steps = self.steps()
+        losses = []
+        for epoch in range(self.local_epochs):
+            extra = torch.tensor_split(self.unheard, steps)
+            batches = [Batch(number, epoch * steps + step, extra[step]) for step in range(steps)]
+            losses.append(self.epoch(number, epoch, batches))
+            if not np.isfinite(losses[-1]):
+                raise ConfedError(
+                    f"round {number}, local epoch {epoch + 1}: the loss is not finite: lower `learning_rate`"
+                )
+        return float(np.mean(losses))
+
+    def pulled(self, batch: Batch, users: Tensor, points: Tensor, unheard: Tensor) -> Tensor:
+        """λ_P ℓ_P + λ_C ℓ_C of a batch's distinct `users` at `points`; the points of the `unheard` are aligned too."""
+        aligned = self._aligned(torch.cat([users, batch.unheard]), torch.cat([points, unheard]))
+        return aligned + self._clustered(batch, points)
+
+    def _aligned(self, users: Tensor, points: Tensor) -> Tensor:
+        place = self.place.index_select(0, users)
+        mine = torch.nonzero(place >= 0)[:, 0]
+        if self.target is None or not self.pull.alignment or not len(mine):
+            return points.new_zeros(())
+        target = self.target.index_select(0, place.index_select(0, mine))
+        distance = (points.index_select(0, mine) - target).square().sum(dim=1)
+        return self.pull.alignment * distance.mean()
+
+    def _clustered(self, batch: Batch, points: Tensor) -> Tensor:
+        pull = self.pull
+        if not pull.clustering or batch.step % pull.cluster_every or not len(points):
+            return points.new_zeros(())
+        stream = Stream.of(self.seed, "clusters", batch.round)
+        weight = pull.clustering * pull.cluster_every
+        return weight * pull.co_clustering.loss(points, stream, batch.step)
+
+    def step(self, loss: Tensor) -> None:
+        self.learner.adam.zero_grad()
+        torch.autograd.backward(loss)
+        self.learner.adam.step()
+
+    @torch.no_grad()
+    def share(self) -> Rows:
+        return named(self.user_points().index_select(0, self.shared.users), self.dim)
+
+    @torch.no_grad()
+    def scorer(self, received: Rows | None = None) -> Scorer:
+        rows = None if received is None else unnamed(received)
+        return self.item_scorer(replaced(self.user_points(), self.shared.users, rows))
+
+    def state(self) -> dict[str, Tensor]:
+        return self.learner.state()
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self.learner.load(state)
+
+    def serving_state(self) -> dict[str, Tensor]:
+        return self.learner.parameters()
+
+    def load_serving(self, state: Mapping[str, Tensor]) -> None:
+        self.learner.load_params(state)

@@ -1,0 +1,134 @@
+import pytest
+import torch
+from benchmarks.plain_silo import PlainFPPDM, train
+
+from confed.learner import batches_of
+from confed.methods.fppdm import FPPDM, FPPDMPlus
+from confed.runs.settings import resolve
+from confed.silos.distributions import unnamed
+from tests.conformance import assert_equal_states
+from tests.silo_conformance import SiloConformance
+
+SMALL = {"dim": 6, "batch_size": 32, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.01}
+
+
+class TestFPPDM(SiloConformance):
+    method = "fppdm"
+    options = {**SMALL, "alignment": 0.5}
+    uploads = ("mean", "deviation")
+
+    def test_a_silo_equals_the_oracle(self):
+        """A round with a target: the fused graph encoder against dense layers, loops over pairs and torch's Adam."""
+        engine = self.engine_after_a_round(self.engine())
+        name = next(iter(engine.silos))
+        fresh = self.engine().silos[name]
+        silo = engine.silos[name]
+        received = engine._received(name)
+        data = silo.data
+        edges = list(zip(data.positives.row_of.tolist(), data.positives.values.tolist(), strict=True))
+        oracle = PlainFPPDM(data.users, data.items, edges, 6, 3)
+        oracle.load(fresh.params)
+        batches = [b for epoch in range(2) for b in batches_of(32, *fresh.rows(2, epoch))]
+        rows = unnamed(received.tensors)
+        target = {int(u): (rows[k, :6], rows[k, 6:]) for k, u in enumerate(fresh.shared.users)}
+        train(oracle, batches, 0.01, 0.5, target)
+        fresh.train(2, received.tensors)
+        torch.testing.assert_close(fresh.params["nodes"], oracle.nodes, rtol=1e-8, atol=1e-8)
+        for stack in ("mean", "deviation"):
+            for layer in range(3):
+                found, expected = fresh.params[f"{stack}_{layer}"], getattr(oracle, stack)[layer]
+                torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
+
+    def test_alone_nothing_travels(self):
+        engine = self.trainer(options={**self.options, "variant": "alone"})
+        report = engine.round(1, {})
+        assert (report.upload_bytes, report.download_bytes) == (0, 0)
+        assert engine.views == ("local",)
+        assert engine.upload_parts() == {}
+        assert not engine.server.state()
+
+    def test_the_first_round_knows_no_target(self):
+        """λ_P does nothing in round 1 (D-37) and something in round 2."""
+        weak, strong = (self.trained(1, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        assert_equal_states(weak.state(), strong.state(), tolerance=0)
+        weak, strong = (self.trained(2, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        assert any(not torch.equal(weak.state()[name], value) for name, value in strong.state().items())
+
+    def test_alignment_brings_the_companies_ideas_together(self):
+        def apart(weight):
+            engine = self.trained(6, options={**self.options, "alignment": weight})
+            total = 0.0
+            for name, silo in engine.silos.items():
+                rows = unnamed(engine._received(name).tensors)
+                total += float((unnamed(silo.share()) - rows).square().sum(dim=1).mean())
+            return total
+
+        assert apart(5.0) < 0.5 * apart(0.0)
+
+
+class TestFPPDMPlus(SiloConformance):
+    method = "fppdm++"
+    options = {**SMALL, "clusters": 3}
+    uploads = ("mean", "deviation")
+
+    def test_without_its_weight_it_is_fppdm(self):
+        plus = self.trained(options={**self.options, "clustering": 0.0})
+        plain = self.trained()
+        options = {key: value for key, value in self.options.items() if key != "clusters"}
+        self.method = "fppdm"
+        same = self.trained(options=options)
+        assert_equal_states(plus.state(), same.state(), tolerance=0)
+        assert any(not torch.equal(plain.state()[name], value) for name, value in same.state().items())
+
+    def test_co_clustering_makes_users_more_compact(self):
+        def spread(weight):
+            engine = self.trained(4, options={**self.options, "clustering": weight})
+            points = torch.cat([silo.user_points().detach() for silo in engine.silos.values()])
+            return float(points.var(dim=0).sum())
+
+        assert spread(2.0) < spread(0.0)
+
+    def test_every_other_batch_with_twice_the_weight(self):
+        often, seldom = (self.trained(options={**self.options, "cluster_every": every}) for every in (1, 2))
+        assert any(not torch.equal(often.state()[name], value) for name, value in seldom.state().items())
+
+
+class TestPoints(SiloConformance):
+    """FPPDM++ (P): no deviations anywhere."""
+
+    method = "fppdm++"
+    options = {**SMALL, "clusters": 3, "variant": "P"}
+    uploads = ("mean",)
+
+
+class TestBare(SiloConformance):
+    """FPPDM++ (B): points, and no co-clustering."""
+
+    method = "fppdm++"
+    options = {**SMALL, "clusters": 3, "variant": "B"}
+    uploads = ("mean",)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "expected"),
+    [
+        (FPPDM(), {}, (True, 0.05, 0.0)),
+        (FPPDMPlus(), {}, (True, 0.05, 0.07)),
+        (FPPDMPlus(), {"variant": "P"}, (False, 0.05, 0.07)),
+        (FPPDMPlus(), {"variant": "B"}, (False, 0.05, 0.0)),
+    ],
+)
+def test_variants(method, options, expected):
+    config = method.config("douban", options)
+    assert (config.distributions, config.pull.alignment, config.pull.clustering) == expected
+
+
+def test_settings_of_the_paper():
+    config = FPPDMPlus().config("douban", {})
+    assert (config.dim, config.layers, config.batch_size, config.local_epochs) == (128, 3, 256, 5)
+    assert (config.clusters, config.entropy, config.coupling) == (15, 0.05, 0.1)
+
+
+def test_noise_needs_its_clip():
+    with pytest.raises(Exception, match="belong together"):
+        resolve("fppdm", "douban", protocol="warm", options={"upload_noise": 1.0})

@@ -4,7 +4,9 @@
    validation and test items under the method's own view; ours also ranks all items, the oracle does not.
 2. CoFedRec under both schedules against the oracle with the contrastive term in the published style.
 3. Fed3CR, whose clients keep a table each and whose terms reach all of it, on MovieLens-1M.
-4. Growth with the number of clients: `synthetic` with 1x, 2x, 4x users.
+4. FPPDM++ against FPPDM on Douban (companies, whole rounds of five local epochs), and one round of FPPDM++ on the
+   largest pair of domains.
+5. Growth with the number of clients: `synthetic` with 1x, 2x, 4x users.
 
 Each measurement (benchmarks/measure.py) runs in a process of its own, so that its peak memory is its own.
 """
@@ -32,15 +34,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the engine that are timed (median)")
     parser.add_argument("--users", type=int, default=5000, help="users of the smallest synthetic dataset")
     parser.add_argument("--items", type=int, default=5000, help="items of the synthetic datasets")
-    parser.add_argument("--no-oracle", action="store_true", help="only the growth table")
+    parser.add_argument("--no-oracle", action="store_true", help="nothing that is compared with the oracle")
+    parser.add_argument("--no-silos", action="store_true", help="no companies, whose largest pair takes minutes")
+    parser.add_argument("--only-silos", action="store_true", help="nothing else")
     parser.add_argument("--out", type=Path, help="write the measurements to this JSON file as well")
     chosen = parser.parse_args()
     results: dict[str, Any] = {"cores": torch.get_num_threads(), "torch": torch.__version__}
-    if not chosen.no_oracle:
+    if not chosen.no_oracle and not chosen.only_silos:
         results["oracle"] = against_oracle(chosen.methods, chosen.dataset, chosen.rounds)
         results["contrast"] = contrast(chosen.dataset)
         results["large"] = large("fed3cr", "ml-1m")
-    results["growth"] = growth(chosen.users, chosen.items, chosen.rounds)
+    if not chosen.no_silos:
+        results["silos"] = silos("douban", "amazon-phone-elec")
+    if not chosen.only_silos:
+        results["growth"] = growth(chosen.users, chosen.items, chosen.rounds)
     if chosen.out:
         chosen.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
@@ -84,6 +91,19 @@ def large(method: str, dataset: str) -> dict[str, Any]:
     table.add_row(method, dataset, f"{found['seconds']:.1f}", f"{found['peak_mb']:.0f}")
     console.print(table)
     return {"method": method, "dataset": dataset, **found}
+
+
+def silos(dataset: str, largest: str) -> list[dict[str, Any]]:
+    """FPPDM and FPPDM++ on one pair of domains, with their ratio, and FPPDM++ on the largest."""
+    table = Table("method", "dataset", "s/round", "ratio", "peak MB", title="One round between companies")
+    rows: list[dict[str, Any]] = []
+    for method, data, rounds in (("fppdm", dataset, 3), ("fppdm++", dataset, 3), ("fppdm++", largest, 1)):
+        row = {"method": method, "dataset": data, **measured("domains", method, data, rounds)}
+        rows.append(row)
+        ratio = f"{row['seconds'] / rows[0]['seconds']:.2f}x" if data == dataset else "–"
+        table.add_row(method, data, f"{row['seconds']:.1f}", ratio, f"{row['peak_mb']:.0f}")
+    console.print(table)
+    return rows
 
 
 def growth(users: int, items: int, rounds: int) -> list[dict[str, Any]]:

@@ -34,7 +34,8 @@ class PlainFPPDM(nn.Module):
                     getattr(self, stack)[layer] = params[f"{stack}_{layer}"]
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        mean, deviation = self.nodes, self.nodes
+        mean: Tensor = self.nodes
+        deviation: Tensor = self.nodes
         for layer in range(len(self.mean)):
             mean = self.graph @ mean @ self.mean[layer]
             deviation = self.graph @ deviation @ self.deviation[layer]
@@ -65,5 +66,5 @@ def train(
             away = (mean[user] - target[user][0]).square().sum() + (deviation[user] - target[user][1]).square().sum()
             loss = loss + alignment * away / len(heard)
         adam.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         adam.step()

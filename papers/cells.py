@@ -24,6 +24,7 @@ from confed.cli.progress import live_progress
 from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
 
+RANKINGS = ("", "full_", "neg999_")
 KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
 
 
@@ -44,8 +45,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        variant = re.sub(r"[^\w.-]+", "-", self.variant)
-        parts = (self.dataset, self.protocol, self.method, variant, f"seed{self.seed}")
+        dataset, variant = (re.sub(r"[^\w.-]+", "-", text) for text in (self.dataset, self.variant))
+        parts = (dataset, self.protocol, self.method, variant, f"seed{self.seed}")
         return "_".join(part for part in parts if part)
 
     def path(self, folder: Path) -> Path:
@@ -135,15 +136,24 @@ def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
         "options": dict(cell.options),
         **_metrics(summary),
         "validation": _metrics(summary["validation"]),
-        "views": {view: _metrics(values) for view, values in summary["views"].items()},
+        "views": {view: _with_domains(values) for view, values in summary["views"].items()},
         **{name: summary[name] for name in costs},
+        **_domains(summary),
         "confed": confed.__version__,
     }
 
 
 def details(run: confed.Run) -> dict[str, Any]:
-    """Ranks of all users in every view; each view at the round its own validation metric chooses; group sizes."""
+    """Ranks of all users in every view; each view at the round its own validation metric chooses; group sizes.
+
+    Of several domains, both for each of them: a company would choose its own round.
+    """
     views = run.summary["views"]
+    if run.domains:
+        return {
+            "ranks": {view: {name: packed(run.ranks(view, name)) for name in run.domains} for view in views},
+            "own_round": {view: {name: own_round(run, view, name) for name in run.domains} for view in views},
+        }
     found: dict[str, Any] = {
         "ranks": {view: packed(run.ranks(view)) for view in views},
         "own_round": {view: own_round(run, view) for view in views},
@@ -156,17 +166,20 @@ def details(run: confed.Run) -> dict[str, Any]:
     return found
 
 
-def own_round(run: confed.Run, view: str) -> dict[str, float]:
-    """The test metrics of the round that the view's own validation metric chooses."""
+def own_round(run: confed.Run, view: str, domain: str | None = None) -> dict[str, float]:
+    """The test metrics of the round that the view's (and the domain's) own validation metric chooses."""
     protocol = run.settings.protocol
     latest = protocol.select_ties == "latest"
 
+    def values(line: Mapping[str, Any], part: str) -> Mapping[str, float]:
+        found = line["views"][view][part]
+        return found if domain is None else found["domains"][domain]
+
     def key(line: Mapping[str, Any]) -> tuple[float, int]:
-        value = line["views"][view][protocol.select_on][protocol.select_metric]
-        return value, line["round"] if latest else -line["round"]
+        return values(line, protocol.select_on)[protocol.select_metric], line["round"] * (1 if latest else -1)
 
     chosen = max((line for line in run.history if line["views"]), key=key)
-    return {"round": chosen["round"], **_metrics(chosen["views"][view]["test"])}
+    return {"round": chosen["round"], **_metrics(values(chosen, "test"))}
 
 
 def packed(ranks: Ranks) -> dict[str, str]:
@@ -185,7 +198,17 @@ def unpacked(ranks: Mapping[str, str]) -> Ranks:
 
 
 def _metrics(values: Mapping[str, Any]) -> dict[str, float]:
-    return {name: round(values[name], 4) for base in KEPT for name in (base, f"full_{base}")}
+    names = (f"{ranking}{base}" for base in KEPT for ranking in RANKINGS)
+    return {name: round(values[name], 4) for name in names if name in values}
+
+
+def _domains(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of every domain, where there are several."""
+    return {"domains": {name: _metrics(of) for name, of in values["domains"].items()}} if "domains" in values else {}
+
+
+def _with_domains(values: Mapping[str, Any]) -> dict[str, Any]:
+    return _metrics(values) | _domains(values)
 
 
 def load_results(folder: Path) -> list[dict[str, Any]]:

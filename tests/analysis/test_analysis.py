@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from confed.analysis.correlation import feature_correlation
-from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.curves import (
+    clipped_shares,
+    domain_curves,
+    domain_losses,
+    learning_curves,
+    lengths_sent,
+    loss_curve,
+    seconds_curve,
+    traffic,
+)
 from confed.analysis.degradation import degradation, unusualness
 from confed.analysis.elbow import ElbowCurve
 from confed.analysis.items import item_map
@@ -51,6 +60,29 @@ def test_curves_follow_the_history():
     assert len(curves.figure().data) == 4
     assert loss_curve([*HISTORY, line(4, [0] * 10, loss=None)]).rounds == [1, 2, 3]
     assert seconds_curve(HISTORY).lines["seconds"] == [2.0] * 3
+
+
+def domain_line(number):
+    """A round of two companies, with noise."""
+    domains = {"a": {"hr@10": 10.0 * number}, "b": {"hr@10": 20.0 * number}}
+    noise = {"clip": 2.0, "mean_length": 3.0 * number, "clipped_share": 0.25}
+    return {
+        "round": number,
+        "views": {"local": {key: {"hr@10": 15.0 * number, "domains": domains} for key in ("validation", "test")}},
+        "server": {"losses": {"a": 1.0 / number, "b": 2.0}, "noise": {"a": noise, "b": {**noise, "clipped_share": 1}}},
+    }
+
+
+def test_curves_of_every_domain():
+    history = [domain_line(1), domain_line(2)]
+    curves = domain_curves([*history, {"round": 3, "views": {}}], "hr@10", "local")
+    assert curves.rounds == [1, 2]
+    assert list(curves.lines) == ["validation, a", "test, a", "validation, b", "test, b"]
+    assert curves.lines["test, b"] == [20.0, 40.0]
+    assert learning_curves(history, "hr@10").lines["test, local"] == [15.0, 30.0]
+    assert domain_losses(history).lines == {"a": [1.0, 0.5], "b": [2.0, 2.0]}
+    assert lengths_sent(history).lines == {"a": [3.0, 6.0], "b": [3.0, 6.0], "clipped to": [2.0, 2.0]}
+    assert clipped_shares(history).lines == {"a": [25.0, 25.0], "b": [100, 100]}
 
 
 def test_traffic_is_per_client_and_compares_with_the_mean_to_everybody():

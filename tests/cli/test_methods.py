@@ -15,7 +15,7 @@ def invoke(*arguments):
 def test_every_method_is_listed():
     listed = json.loads(invoke("methods", "--json").stdout)["methods"]
     assert [row["name"] for row in listed] == list(METHODS)
-    assert {row["kind"] for row in listed} == {"federated", "central", "control"}
+    assert {row["kind"] for row in listed} == {"federated", "silo", "central", "control"}
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -34,3 +34,10 @@ def test_what_travels_is_shown():
 
 def test_unknown_method():
     assert isinstance(invoke("methods", "show", "fedncff").exception, ConfedError)
+
+
+def test_a_method_between_companies_says_what_travels():
+    facts = json.loads(invoke("methods", "show", "fppdm++", "--json").stdout)
+    assert facts["uploads"] == ["deviation", "mean"]
+    assert facts["view"] == "local"
+    assert "salted hashes" in facts["discloses"]

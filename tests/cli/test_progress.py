@@ -13,6 +13,12 @@ def test_status_shows_loss_and_the_selecting_metric():
     assert status({"round": 1, "loss": None, "views": {}}, SETTINGS) == ""
 
 
+def test_status_of_several_domains_is_their_mean():
+    domains = {"a": {"ndcg@10": 10.0}, "b": {"ndcg@10": 14.0}}
+    line = {"round": 4, "loss": 2.5, "views": {"local": {"validation": {"ndcg@10": 12.0, "domains": domains}}}}
+    assert status(line, resolve("fppdm++", "x", protocol="warm")) == "loss 2.5000  validation ndcg@10 12.00 (local)"
+
+
 def test_landmarks_are_about_ten_lines_and_the_last_round():
     assert sum(is_landmark(n, 100) for n in range(1, 101)) == 10
     assert is_landmark(7, 7)

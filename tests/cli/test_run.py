@@ -74,6 +74,17 @@ def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
     assert "round 2/2" in err and "validation ndcg@10" in err
 
 
+def test_several_domains_have_a_row_each(confed):
+    data = "synthetic:domains=2,users=40,items=60"
+    few = ["--set", "negatives=15", "--set", "more_negatives=20", "--set", "cutoffs=5,10"]
+    code, out, err = confed("run", "fppdm++", data, "--rounds", 1, *few, "--set", "dim=4")
+    assert code == 0 and "round 1/1" in err
+    assert out.count("20 candidates") == 2 and "NDCG@5" in out
+    assert "upload of every domain in a round: a " in out
+    code, out, _ = confed("compare", "popularity", "ease", "--dataset", data, *few)
+    assert code == 0 and out.count("all items") == 5  # two methods in two domains, and the caption
+
+
 def test_several_seeds_have_mean_and_deviation(result):
     summary = result("run", "popularity", TINY, "--seeds", 3, "--set", "negatives=20")
     values = [run["hr@10"] for run in summary["runs"]]

@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from confed.cli.tables import human_bytes, results_table
+from confed.cli.tables import domains_table, human_bytes, results, results_table
 
 
 def summary(**more):
@@ -12,10 +12,20 @@ def summary(**more):
     return base | {"published": []} | more
 
 
-def shown(*summaries):
+def shown(*summaries, how=results_table):
     console = Console(width=140, file=io.StringIO())
-    console.print(results_table(summaries))
+    console.print(how(summaries))
     return console.file.getvalue()
+
+
+METRICS = ("hr@5", "ndcg@5", "hr@10", "ndcg@10")
+
+
+def of_domains(**more):
+    """Book has enough items for 999 candidates, music has not."""
+    music = {f"{ranking}{metric}": 30.0 for ranking in ("", "full_") for metric in METRICS}
+    book = {f"{ranking}{metric}": 40.0 for ranking in ("", "neg999_", "full_") for metric in METRICS}
+    return summary(domains={"book": book, "music": music}, **more)
 
 
 def test_published_figures_stand_beside_ours():
@@ -31,6 +41,36 @@ def test_without_published_figures_there_is_no_such_column():
 def test_deviation_over_seeds():
     std = {"hr@10": 1.25, "ndcg@10": 0.5, "full_hr@10": 0.1, "full_ndcg@10": 0.1}
     assert "50.00 ± 1.25 / 25.00 ± 0.50" in shown(summary(std=std, runs=[{}, {}]))
+
+
+def test_every_domain_has_a_row_with_all_its_rankings():
+    text = shown(of_domains(), how=domains_table)
+    assert [name for name in ("HR@5", "NDCG@5", "HR@10", "NDCG@10") if name in text] == [m.upper() for m in METRICS]
+    assert text.count("book") == text.count("music") == 1
+    assert text.count("40.00") == 12 and text.count("30.00") == 8
+    assert text.count("999 candidates") == 1 and text.count("all items") == 2
+
+
+def test_methods_stand_together_in_a_domain():
+    text = shown(of_domains(method="one"), of_domains(method="two"), how=domains_table)
+    rows = [line.split("│")[1:3] for line in text.splitlines() if "sampled" in line]
+    assert [(domain.strip(), method.strip()) for domain, method in rows] == [
+        ("book", "one"), ("book", "two"), ("music", "one"), ("music", "two"),
+    ]  # fmt: skip
+
+
+def test_domains_over_seeds_and_without_a_cutoff():
+    base = of_domains()
+    for metrics in base["domains"].values():
+        metrics.pop("hr@5")
+    spread = {domain: dict.fromkeys(metrics, 1.5) for domain, metrics in base["domains"].items()}
+    text = shown({**base, "std": {"domains": spread}}, how=domains_table)
+    assert "40.00 ± 1.50" in text and "–" in text
+
+
+def test_the_domains_stand_below_their_mean_where_there_are_any():
+    assert "Every domain" in shown(of_domains(), how=results) and "the mean" in shown(of_domains(), how=results)
+    assert "domain" not in shown(summary(), how=results)
 
 
 def test_traffic_is_per_client_and_round():

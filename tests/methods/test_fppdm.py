@@ -65,6 +65,19 @@ class TestFPPDM(SiloConformance):
 
         assert apart(5.0) < 0.5 * apart(0.0)
 
+    def test_companies_begin_alike_if_they_agreed_to(self):
+        for common in (True, False):
+            engine = self.engine(options={**self.options, "common_start": common})
+            first, second = list(engine.silos.values())[:2]
+            assert torch.equal(first.params["mean_0"], second.params["mean_0"]) == common
+            both = sorted(set(first.shared.people.tolist()) & set(second.shared.people.tolist()))
+            rows = []
+            for silo in (first, second):
+                place = [silo.shared.people.tolist().index(person) for person in both]
+                rows.append(silo.params["nodes"][silo.shared.users[place]])
+            assert torch.equal(*rows) == common
+            assert not torch.equal(first.params["nodes"][-5:], second.params["nodes"][-5:])
+
 
 class TestFPPDMPlus(SiloConformance):
     method = "fppdm++"

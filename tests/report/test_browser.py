@@ -14,15 +14,28 @@ from tests.tiny import interactions
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+FEW = {"negatives": 15, "more_negatives": [], "cutoffs": "5,10"}
+RUNS = {
+    "cofedrec": (interactions, {"dim": 4, "clusters": 4}, 10),
+    "fppdm++": (lambda: "synthetic:domains=2,users=40,items=60", {"dim": 8}, 9),
+}
+"""Data, options, and how many figures there are to see."""
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def method(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def looked_at(tmp_path_factory):
+def looked_at(method, tmp_path_factory):
     if CHROMIUM is None:
         if os.environ.get("CI") == "true":
             pytest.fail("CI needs Chromium: .ci/run installs it")
         pytest.skip("there is no Chromium")
     folder = tmp_path_factory.mktemp("browser")
-    options = {"dim": 4, "clusters": 4, "negatives": 15, "cutoffs": "5,10"}
-    run = confed.run("cofedrec", interactions(), out=folder, rounds=3, options=options)
+    data, options, _ = RUNS[method]
+    run = confed.run(method, data(), out=folder, rounds=3, options={**FEW, **options})
     page = write_report(run, folder / "report.html")
     command = [
         *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"),
@@ -31,9 +44,9 @@ def looked_at(tmp_path_factory):
     return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
 
 
-def test_every_figure_is_drawn(looked_at):
+def test_every_figure_is_drawn(method, looked_at):
     figures = re.findall(r'<div id="figure-\d+-\d+"', looked_at.stdout)
-    assert len(figures) == 10
+    assert len(figures) == RUNS[method][2]
     assert looked_at.stdout.count('class="gtitle"') == len(figures)
     assert looked_at.stdout.count('class="main-svg"') >= len(figures)
 

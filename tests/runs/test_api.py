@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import confed
-from confed.runs.api import pool
-from tests import tiny
+from confed.runs.api import Run, pool
+from tests import tiny, tiny_domains
 
 FEW = {"negatives": 15, "cutoffs": [5, 10], "dim": 4}
 
@@ -120,3 +120,46 @@ def train_summary(seed, hr):
     facts = {"method": "m", "dataset": "d", "protocol": "p", "view": "local", "published": [], "rounds": 1}
     costs = {"participations": 1, "upload_bytes": 0, "download_bytes": 0, "seconds": 1.0}
     return {**facts, **costs, "seconds_per_round": 1.0, "peak_rss_mb": 1.0, "seed": seed, "hr@10": hr}
+
+
+def train_companies(tmp_path, **more):
+    options = {**FEW, "more_negatives": [], **more.pop("options", {})}
+    return confed.run("fppdm++", more.pop("data", tiny_domains.domains()), options=options, out=tmp_path, **more)
+
+
+def test_companies_see_their_users_as_they_told_the_server(tmp_path):
+    """Everybody is known everywhere here: the server's rows are the means over domains."""
+    run = train_companies(tmp_path, rounds=2)
+    seen = run.preferences()
+    matching = run._prepared().cut.matching
+    for part in ("mean", "deviation"):
+        told = np.zeros((matching.people, FEW["dim"]))
+        for domain, users in seen.items():
+            told[matching.numbers[domain]] += users.chosen[part].numpy()[matching.users[domain]] / len(seen)
+        np.testing.assert_allclose(run.best_state()[f"server/{part}"].numpy(), told, atol=1e-6)
+        assert not np.array_equal(seen["a"].start[part], seen["a"].chosen[part])
+    assert seen["a"].users == run._prepared().cut.parts["a"].user_ids
+
+
+def test_where_companies_start_is_a_function_of_the_seed(tmp_path):
+    run, longer = train_companies(tmp_path, rounds=1), train_companies(tmp_path, rounds=2)
+    other = train_companies(tmp_path, rounds=1, seed=1)
+    opened = Run.open(run.folder.path).preferences()
+    for domain, seen in run.preferences().items():
+        assert np.array_equal(seen.start["mean"], longer.preferences()[domain].start["mean"])
+        assert np.array_equal(seen.chosen["mean"], opened[domain].chosen["mean"])
+        assert not np.array_equal(seen.start["mean"], other.preferences()[domain].start["mean"])
+
+
+def test_users_without_interactions_are_left_out(tmp_path):
+    options = {"select_metric": "mrr@10"}
+    data = "synthetic:domains=2,users=60,items=60"
+    run = train_companies(tmp_path, rounds=1, data=data, protocol="cold", options=options)
+    for domain, seen in run.preferences().items():
+        lengths = run._prepared().cut.parts[domain].training.positives.lengths
+        assert (lengths == 0).any()
+        assert len(seen.users) == len(seen.start["mean"]) == (lengths > 0).sum()
+
+
+def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
+    assert train(out=tmp_path, rounds=1).preferences() == {}

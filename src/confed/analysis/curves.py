@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from confed.analysis.style import figure
 
-History = Sequence[Mapping[str, Any]]
+Line = Mapping[str, Any]
+History = Sequence[Line]
 Floats = NDArray[np.float64]
+_PARTS = ("validation", "test")
 
 
 @dataclass(frozen=True)
@@ -32,24 +34,68 @@ class Curves:
 
 def learning_curves(history: History, metric: str) -> Curves:
     """A metric of validation and test items under every view."""
-    evaluated = [line for line in history if line["views"]]
-    lines = {
-        f"{part}, {view}": [line["views"][view][part][metric] for line in evaluated]
-        for view in evaluated[0]["views"]
-        for part in ("validation", "test")
-    }
-    return Curves([line["round"] for line in evaluated], lines, metric.upper(), "percent")
+
+    def values(line: Line) -> dict[str, float]:
+        return {f"{part}, {view}": parts[part][metric] for view, parts in line["views"].items() for part in _PARTS}
+
+    return _curves(_evaluated(history), values, metric.upper(), "percent")
+
+
+def domain_curves(history: History, metric: str, view: str) -> Curves:
+    """A metric of validation and test items of every domain, under one view."""
+
+    def values(line: Line) -> dict[str, float]:
+        parts = {part: line["views"][view][part]["domains"] for part in _PARTS}
+        return {f"{part}, {domain}": parts[part][domain][metric] for domain in parts["test"] for part in _PARTS}
+
+    return _curves(_evaluated(history), values, f"{metric.upper()}, {view} view", "percent")
+
+
+def _evaluated(history: History) -> History:
+    return [line for line in history if line["views"]]
+
+
+def _curves(history: History, values: Callable[[Line], Mapping[str, float]], title: str, unit: str) -> Curves:
+    """From what is read off every round."""
+    read = [values(line) for line in history]
+    lines = {name: [each[name] for each in read] for name in read[0]}
+    return Curves([line["round"] for line in history], lines, title, unit)
 
 
 def loss_curve(history: History) -> Curves:
     known = [line for line in history if line["loss"] is not None]
-    lines = {"loss": [line["loss"] for line in known]}
-    return Curves([line["round"] for line in known], lines, "Mean loss of the clients, by their last epoch", "loss")
+    title = "Mean loss of the clients, by their last epoch"
+    return _curves(known, lambda line: {"loss": line["loss"]}, title, "loss")
+
+
+def domain_losses(history: History) -> Curves:
+    """Of companies, as the server's notes have them."""
+    return _curves(history, lambda line: line["server"]["losses"], "Loss of every company, mean of its epochs", "loss")
+
+
+def lengths_sent(history: History) -> Curves:
+    """The mean length of the rows about people that companies send, before it is clipped to what is drawn beside it."""
+
+    def values(line: Line) -> dict[str, float]:
+        noise = line["server"]["noise"]
+        clip = next(iter(noise.values()))["clip"]
+        return {**{domain: note["mean_length"] for domain, note in noise.items()}, "clipped to": clip}
+
+    return _curves(history, values, "Mean length of the rows that are sent, before clipping", "length")
+
+
+def clipped_shares(history: History) -> Curves:
+    """The share of rows that are longer than allowed."""
+
+    def values(line: Line) -> dict[str, float]:
+        return {domain: 100 * note["clipped_share"] for domain, note in line["server"]["noise"].items()}
+
+    return _curves(history, values, "Rows that are clipped", "percent")
 
 
 def seconds_curve(history: History) -> Curves:
-    lines = {"seconds": [line["seconds"] for line in history]}
-    return Curves([line["round"] for line in history], lines, "Seconds per round, evaluation included", "seconds")
+    title = "Seconds per round, evaluation included"
+    return _curves(history, lambda line: {"seconds": line["seconds"]}, title, "seconds")
 
 
 @dataclass(frozen=True)

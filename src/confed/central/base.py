@@ -22,12 +22,10 @@ from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import ConfedError
 from confed.evaluation.protocol import View
-from confed.initial import initial as initial
 from confed.learner import Learner, batches_of
 from confed.methods.base import Method, MethodConfig
 from confed.random import Stream
 from confed.scoring import Card, Scorer, fill
-from confed.scoring import dot_scorer as dot_scorer
 
 
 class CentralMethod(Method):

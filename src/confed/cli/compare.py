@@ -22,7 +22,7 @@ from confed.cli.options import (
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
-from confed.cli.tables import results_table
+from confed.cli.tables import results
 from confed.runs import api
 from confed.runs.settings import parse_option
 
@@ -63,4 +63,4 @@ def compare(
             listener=listener,
         )
     result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
-    emit(result, as_json, lambda: console.print(results_table(summaries)))
+    emit(result, as_json, lambda: console.print(results(summaries)))

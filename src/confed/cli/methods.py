@@ -15,6 +15,7 @@ from confed.data.catalogue import REGISTRY
 from confed.methods.base import FederatedMethod, Method
 from confed.methods.published import published
 from confed.methods.registry import METHODS, method_named
+from confed.methods.silo import SiloMethod
 
 app = typer.Typer(help="What can be run.", invoke_without_command=True)
 
@@ -85,6 +86,11 @@ def describe(method: Method) -> dict[str, Any]:
         facts["view"] = pieces.view
         facts["uploads"] = sorted(pieces.strategy.uploads)
         facts["aggregation"] = pieces.strategy.needs
+    if isinstance(method, SiloMethod):
+        exchange = method.exchange(method.config("", {}))
+        facts["view"] = method.view
+        facts["uploads"] = sorted(exchange.names) if exchange else []
+        facts["aggregation"] = "sum"
     return facts
 
 

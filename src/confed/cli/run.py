@@ -25,7 +25,7 @@ from confed.cli.options import (
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
-from confed.cli.tables import human_bytes, results_table
+from confed.cli.tables import human_bytes, results
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
@@ -105,7 +105,7 @@ def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
-        console.print(results_table([summary]))
+        console.print(results([summary]))
         for figure in summary["published"]:
             figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
             console.print(f"published: {figures} ({figure['source']})", highlight=False)
@@ -116,7 +116,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
         parts = summary.get("upload_parts", {})
         if len(parts) > 1:
             sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
-            console.print(f"upload of a client in a round: {sizes}", highlight=False)
+            of = "every domain" if "domains" in summary else "a client"
+            console.print(f"upload of {of} in a round: {sizes}", highlight=False)
         if "run_dir" in summary:
             console.print(f"run folder: {summary['run_dir']}", highlight=False)
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
 
 _CAPTION = (
     "Percent, on test items. HR@10 / NDCG@10: against sampled candidates; full ranking: against all items. "
     "Traffic: bytes per client and round, up / down."
 )
+_RANKINGS = {"": "sampled", "full_": "all items"}
+"""By the prefix of their metrics; others say how many candidates they have."""
+
+
+def results(summaries: Sequence[Mapping[str, Any]]) -> Group:
+    """All there is to see of one run, or of several on the same data."""
+    tables = [results_table(summaries)]
+    if "domains" in summaries[0]:
+        tables.append(domains_table(summaries))
+    return Group(*tables)
 
 
 def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
@@ -19,7 +30,8 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     paper = any(summary["published"] for summary in summaries)
     seeds = len(first.get("runs", [first]))
     title = f"{first['dataset']}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
-    table = Table(title=title, caption=_CAPTION)
+    means = " Of several domains: the mean; clients are companies." if "domains" in first else ""
+    table = Table(title=title, caption=_CAPTION + means)
     headings = ["method", "view", "HR@10 / NDCG@10", "full ranking", "rounds", "s/round", "MB", "traffic"]
     if paper:
         headings.insert(3, "published")
@@ -40,12 +52,43 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def domains_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
+    """Quality in every domain: of each a row per method, with a line for every ranking."""
+    table = Table(title="Every domain, percent on test items", show_lines=True)
+    metrics = ("hr@5", "ndcg@5", "hr@10", "ndcg@10")
+    for heading in ("domain", "method", "ranking"):
+        table.add_column(heading, no_wrap=True)
+    for metric in metrics:
+        table.add_column(metric.upper(), justify="right", no_wrap=True)
+    for domain in summaries[0]["domains"]:
+        for summary in summaries:
+            quality = _of_domain(summary, domain)
+            rankings = [name.removesuffix("hr@10") for name in quality if name.endswith("hr@10")]
+            columns = [[_value(quality, ranking + metric) for ranking in rankings] for metric in metrics]
+            lines = map("\n".join, [map(_heading, rankings), *columns])
+            table.add_row(domain, summary["method"], *lines)
+    return table
+
+
+def _heading(ranking: str) -> str:
+    """What is ranked, from the prefix of the metrics."""
+    return _RANKINGS.get(ranking) or f"{ranking.removeprefix('neg').rstrip('_')} candidates"
+
+
+def _of_domain(summary: Mapping[str, Any], domain: str) -> Mapping[str, Any]:
+    spread = {"std": summary["std"]["domains"][domain]} if "std" in summary else {}
+    return {**summary["domains"][domain], **spread}
+
+
 def _pair(summary: Mapping[str, Any], prefix: str) -> str:
-    """Hit rate and NDCG at 10, with the standard deviation over seeds where there are several."""
+    """Hit rate and NDCG at 10."""
     return " / ".join(_value(summary, f"{prefix}{metric}@10") for metric in ("hr", "ndcg"))
 
 
 def _value(summary: Mapping[str, Any], metric: str) -> str:
+    """In percent, with the standard deviation over seeds where there are several."""
+    if metric not in summary:
+        return "–"
     spread = f" ± {summary['std'][metric]:.2f}" if "std" in summary else ""
     return f"{summary[metric]:.2f}{spread}"
 

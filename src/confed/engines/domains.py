@@ -149,10 +149,10 @@ class SiloEngine(DomainTrainer):
 
     @torch.no_grad()
     def user_points(self, state: Mapping[str, Tensor] | None = None) -> dict[str, Rows]:
-        """Of every company that knows users as distributions, mean and deviation of all of them: in the serving `state`,
-        which the companies then keep, or as they stand.
+        """Of every company that knows users as distributions, mean and deviation of all its users: in the serving
+        `state`, which the companies then keep, or as they stand.
         """
-        points = {}
+        points: dict[str, Rows] = {}
         for name, silo in self.silos.items():
             if state is not None:
                 silo.load_serving(_part(state, name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +51,35 @@ def _head(summary: dict[str, Any]) -> str:
         f"Protocol {summary['protocol']}, seed {summary['seed']}, {summary['users']:,} users, "
         f"{summary['items']:,} items, round {summary['best_round']} of {summary['rounds']}."
     )
+    shown = [name for name in summary if name.endswith(("hr@10", "ndcg@10"))]
     rows = "".join(
-        f"<tr><td>{html.escape(view)}{' (judged by)' if view == summary['view'] else ''}</td>"
-        + "".join(f"<td class='number'>{values[name]:.2f}</td>" for name in _SHOWN)
-        + "</tr>"
-        for view, values in summary["views"].items()
+        _row(name, values, shown)
+        for view, metrics in summary["views"].items()
+        for name, values in _judged(view, metrics, summary["view"])
     )
     published = "".join(
         f"<p class='note'>{html.escape(p['source'])}, {html.escape(p['ranking'])}: {p['hr']:.2f} / {p['ndcg']:.2f}</p>"
         for p in summary["published"]
     )
-    heads = "".join(f"<th>{html.escape(name)}</th>" for name in _SHOWN)
+    heads = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
+    mean = " A view's first row is the mean over domains." if "domains" in summary else ""
     return (
         f"<p>{html.escape(facts)}</p><table><tr><th>view</th>{heads}</tr>{rows}</table>"
-        f"<p class='note'>Percent, on test items. full_ ranks all items, the others sampled candidates.</p>{published}"
+        f"<p class='note'>Percent, on test items. full_ ranks all items, the others sampled candidates.{mean}</p>"
+        f"{published}"
     )
 
 
-_SHOWN = ("hr@10", "ndcg@10", "full_hr@10", "full_ndcg@10")
+def _judged(view: str, metrics: dict[str, Any], judged_by: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a view: its own, and one for every domain there is."""
+    yield view + (" (judged by)" if view == judged_by else ""), metrics
+    for domain, values in metrics.get("domains", {}).items():
+        yield f"{view}, {domain}", values
+
+
+def _row(name: str, values: dict[str, Any], shown: Iterable[str]) -> str:
+    cells = "".join(f"<td class='number'>{values[metric]:.2f}</td>" for metric in shown)
+    return f"<tr><td>{html.escape(name)}</td>{cells}</tr>"
 
 
 def _section(part: Section, number: int) -> str:

@@ -10,12 +10,22 @@ import plotly.graph_objects as go
 from torch import Tensor
 
 from confed.analysis.correlation import feature_correlation
-from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
+from confed.analysis.curves import (
+    clipped_shares,
+    domain_curves,
+    domain_losses,
+    learning_curves,
+    lengths_sent,
+    loss_curve,
+    seconds_curve,
+    traffic,
+)
 from confed.analysis.degradation import degradation
 from confed.analysis.elbow import ElbowCurve
 from confed.analysis.items import item_map
 from confed.analysis.overlap import view_overlap
 from confed.analysis.participation import participation
+from confed.analysis.preferences import preference_maps
 from confed.analysis.users import user_clusters
 from confed.runs.api import Run
 
@@ -40,7 +50,10 @@ def sections(run: Run, progress: Callable[[str], None] = lambda title: None) -> 
     """All sections the run has data for, in reading order; `progress` hears of each before it is made."""
     for title, make in (
         ("Learning curves", _learning),
+        ("Every domain by itself", _domains),
         ("Time and traffic", _costs),
+        ("Noise on what companies send", _noise),
+        ("How the companies see their users", _preferences),
         ("Who was in the similar group", _participation),
         ("The elbow", _elbow),
         ("Items by category", _items),
@@ -60,11 +73,29 @@ Found = tuple[str, tuple[go.Figure, ...]]
 
 
 def _learning(run: Run) -> Found:
-    figures = [learning_curves(run.history, metric).figure() for metric in ("hr@10", "ndcg@10")]
-    if any(line["loss"] is not None for line in run.history):
+    figures = [learning_curves(run.history, metric).figure() for metric in _METRICS]
+    if any(line["loss"] is not None for line in run.history) and not _noted(run, "losses"):
         figures.append(loss_curve(run.history).figure())
     chosen = f"The round that validation chose is {run.summary['best_round']}, by the {run.summary['view']} view."
-    return f"Against sampled candidates, in percent. {chosen}", tuple(figures)
+    means = "means over domains, " if run.domains else ""
+    return f"Against sampled candidates, {means}in percent. {chosen}", tuple(figures)
+
+
+_METRICS = ("hr@10", "ndcg@10")
+
+
+def _noted(run: Run, name: str) -> bool:
+    """Whether the server's notes have this."""
+    return name in run.history[0].get("server", {})
+
+
+def _domains(run: Run) -> Found | None:
+    if not run.domains:
+        return None
+    figures = [domain_curves(run.history, metric, run.summary["view"]).figure() for metric in _METRICS]
+    if _noted(run, "losses"):
+        figures.append(domain_losses(run.history).figure())
+    return "One round is chosen for all domains, by their mean; a domain alone might choose another.", tuple(figures)
 
 
 def _costs(run: Run) -> Found:
@@ -72,12 +103,42 @@ def _costs(run: Run) -> Found:
     text = f"{run.summary['seconds']:.0f} seconds in all, peak memory {run.summary['peak_rss_mb']:.0f} MB."
     if run.summary["upload_bytes"]:
         figures.append(traffic(run.history).figure())
-        text += " Traffic counts whole tables as they travel, beside what the server's mean to everybody would weigh."
+        text += f" Traffic counts {_TRAVELS_BETWEEN_COMPANIES if run.domains else _TRAVELS}"
     return text, tuple(figures)
 
 
+_TRAVELS = "whole tables as they travel, beside what the server's mean to everybody would weigh."
+_TRAVELS_BETWEEN_COMPANIES = "rows about people whom several companies know; a client is a company."
+
+
+def _noise(run: Run) -> Found | None:
+    if not _noted(run, "noise"):
+        return None
+    note = next(iter(run.history[0]["server"]["noise"].values()))
+    text = (
+        f"What a company says of a person is clipped to length {note['clip']:g}; then every number gets Gaussian noise "
+        f"of deviation {note['noise_deviation']:g}. One round is private with ε = {note['epsilon_of_one_round']:.3g} "
+        f"at δ = 1e-5 (above 1 that is an order of magnitude only), and rounds add up."
+    )
+    return text, (lengths_sent(run.history).figure(), clipped_shares(run.history).figure())
+
+
+def _preferences(run: Run) -> Found | None:
+    maps = preference_maps(run)
+    if not maps:
+        return None
+    text = (
+        "Some users of every domain on the plane of the two main directions of their means. An ellipse is one standard "
+        "deviation of a user's preferences, unless the caption says less; a colour is a cluster that co-clustering "
+        "finds among the users shown, on every picture anew. Compactness is the mean squared distance to the centre of "
+        "the own cluster relative to that of all pairs: small is compact, clusters by lot have the value beside it. "
+        "Training by itself makes users of a kind alike: what co-clustering adds is seen against a run without."
+    )
+    return text, tuple(each.figure() for each in maps)
+
+
 def _participation(run: Run) -> Found | None:
-    if "members" not in run.history[0].get("server", {}):
+    if not _noted(run, "members"):
         return None
     seen = participation(run.history, run.summary["users"])
     text = (

@@ -151,7 +151,7 @@ def _silo_engine(method: SiloMethod, config: Any, settings: Settings, cut: Domai
         users, people = (torch.from_numpy(numbers[name]) for numbers in (cut.matching.users, cut.matching.numbers))
         # Companies that know nothing of each other: each draws for itself.
         seed = fingerprint(settings.seed, name)
-        shared = Shared.of(users, people, part.training)
+        shared = Shared.of(users, people, part.training, everybody=cut.matching.people, seed=settings.seed)
         silos[name] = method.silo(config, part.training, shared, seed, settings.dtype)
     start = method.start(config, cut.matching.people, settings.seed, getattr(torch, settings.dtype))
     server = Barycentre(cut.matching.people, start)

@@ -30,11 +30,15 @@ class Shared:
     """Their numbers among all shared people, as the server knows them."""
     known: Tensor
     """Whether the domain has anything to tell about them: a user it has no interactions of is only heard about."""
+    everybody: int
+    """How many shared people there are, of all domains."""
+    seed: int
+    """A number that all companies agreed on, so that they can begin alike."""
 
     @classmethod
-    def of(cls, users: Tensor, people: Tensor, data: TrainingData) -> Shared:
+    def of(cls, users: Tensor, people: Tensor, data: TrainingData, *, everybody: int, seed: int) -> Shared:
         lengths = torch.from_numpy(data.positives.lengths)
-        return cls(users, people, lengths.index_select(0, users) > 0)
+        return cls(users, people, lengths.index_select(0, users) > 0, everybody, seed)
 
 
 class Silo(ABC):

@@ -27,6 +27,7 @@ from confed.random import Stream
 from confed.scoring import Scorer
 from confed.silos.base import Shared
 from confed.silos.distributions import points
+from confed.silos.metric import metric_loss
 from confed.silos.preference import Batch, PreferenceSilo, Pull
 
 
@@ -35,12 +36,7 @@ class GraphSilo(PreferenceSilo):
 
     def __init__(self, config: Any, pull: Pull, data: TrainingData, shared: Shared, seed: int, dtype: str) -> None:
         kind: torch.dtype = getattr(torch, dtype)
-        params = {"nodes": initial(seed, "nodes", (data.users + data.items, config.dim), normal(config.init_deviation))}
-        for stack in ("mean", "deviation") if config.distributions else ("mean",):
-            for layer in range(config.layers):
-                name = f"{stack}_{layer}"
-                params[name] = initial(seed, name, (config.dim, config.dim), glorot)
-        learner = Learner(params, config.learning_rate, kind)
+        learner = Learner(_start(config, data, shared, seed), config.learning_rate, kind)
         super().__init__(data, shared, seed, learner, pull, dim=config.dim, local_epochs=config.local_epochs)
         self.config = config
         self.graph = Graph(data, kind, loops=True)
@@ -74,9 +70,7 @@ class GraphSilo(PreferenceSilo):
         nodes = torch.cat([distinct, batch.unheard, listed + self.data.users])
         encoded = self.encode(nodes)
         of_users, unheard, of_items = torch.split(encoded, [len(distinct), len(batch.unheard), len(listed)])
-        away = of_items.index_select(0, item_of.view(-1)).view(*items.shape, -1)
-        distances = (of_users.index_select(0, user_of)[:, None] - away).square().sum(dim=2)
-        rating = metric_loss(distances, self.config.denominator)
+        rating = metric_loss(of_users, of_items, user_of, item_of, whole=self.config.denominator == "all")
         self.step(rating + self.pulled(batch, distinct, of_users, unheard))
         return float(rating.detach())
 
@@ -104,11 +98,22 @@ class GraphSilo(PreferenceSilo):
         return score
 
 
-def metric_loss(distances: Tensor, denominator: str) -> Tensor:
-    """ℓ_R of (batch, 1 + negatives) distances, the positive first."""
-    positive = distances[:, 0]
-    others = distances if denominator == "all" else distances[:, 1:]
-    return (positive + torch.logsumexp(-others, dim=1)).mean()
+def _start(config: Any, data: TrainingData, shared: Shared, seed: int) -> dict[str, Tensor]:
+    """With a common start the weights and the rows of shared people are the same in all companies.
+
+    Distributions can be averaged only where coordinates mean the same. Nothing but a seed has to be agreed on for that,
+    and everything else leaves it to ℓ_P to turn the spaces towards each other, round after round.
+    """
+    draw = normal(config.init_deviation)
+    params = {"nodes": initial(seed, "nodes", (data.users + data.items, config.dim), draw)}
+    if config.common_start:
+        people = initial(shared.seed, "people", (shared.everybody, config.dim), draw)
+        params["nodes"][shared.users] = people[shared.people]
+    for stack in ("mean", "deviation") if config.distributions else ("mean",):
+        for layer in range(config.layers):
+            of = shared.seed if config.common_start else seed
+            params[f"{stack}_{layer}"] = initial(of, f"{stack}_{layer}", (config.dim, config.dim), glorot)
+    return params
 
 
 class _Power(torch.autograd.Function):

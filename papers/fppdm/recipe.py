@@ -1,0 +1,148 @@
+"""FPPDM's evidence: alone against federated on three seeds, the other baselines, ablation, sweeps, cold users.
+
+    python -m papers.fppdm.recipe                # run what is missing, in order (CONFED_DATA holds the files)
+    python -m papers.fppdm.recipe --only main    # one part; parts can run side by side
+    python -m papers.fppdm.recipe --list         # the cells, and which are done
+    python -m papers.fppdm.tables                # write the tables into docs/fppdm.md
+    python -m papers.fppdm.figures               # the pictures
+
+One small JSON file per cell in results/. published.toml holds the paper's figures. A run stops after five evaluations
+without a better mean of the domains' validation NDCG@10; an evaluation is a round of five epochs for methods between
+companies, and five epochs for those of one domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from papers.cells import Cell, run_parts
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+SEEDS = (0, 1, 2)
+DATASETS = ("douban", "amazon-game-video")
+PATIENCE = 5
+MOST_ROUNDS = 30
+SYNTHETIC = "synthetic:domains=3,users=400"
+"""Three domains of the same people, the first of them sparse; who belongs together is known."""
+
+ALONE = {"variant": "alone"}
+WIDE = {"dim": 128, "batch_size": 256}
+"""What the paper says of all methods: width 128, batches of 256."""
+MAIN: dict[str, tuple[str, dict[str, Any]]] = {
+    "LightGCN, alone": ("lightgcn", WIDE),
+    "FPPDM, alone": ("fppdm", ALONE),
+    "FedGNN": ("fedgnn-silo", {}),
+    "FPPDM": ("fppdm", {}),
+    "FPPDM++": ("fppdm++", {}),
+}
+BASELINES: dict[str, tuple[str, dict[str, Any]]] = {
+    "popularity": ("popularity", {}),
+    "NeuMF, alone": ("neumf", WIDE),
+    "PMLAM, alone": ("pmlam", {"dim": 128}),
+    "FedMF": ("fedmf-silo", {}),
+    "ETL": ("etl", {}),
+    "ETL-F": ("etl-f", {}),
+    "ETL-FC": ("etl-fc", {}),
+}
+ABLATION = ("B", "P")
+CLUSTERS = (5, 10, 20)
+WEIGHTS = (0.01, 0.02, 0.05, 0.07, 0.1, 0.5)
+DEFAULT_WEIGHTS = {"alignment": 0.05, "clustering": 0.07}
+COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"popularity": ("popularity", {})}
+
+
+def _cell(
+    name: str,
+    method: str,
+    options: Mapping[str, Any],
+    dataset: str,
+    *,
+    seed: int = 0,
+    protocol: str = "warm",
+    rounds: int = MOST_ROUNDS,
+) -> Cell:
+    if method == "popularity":
+        return Cell(method, dataset, protocol, seed, None, name, options, {}, detailed=True)
+    epochs = method in ("lightgcn", "neumf", "pmlam", "etl")
+    settings = {"patience": PATIENCE, "eval_every": 5 if epochs else 1}
+    return Cell(method, dataset, protocol, seed, rounds * (5 if epochs else 1), name, options, settings, detailed=True)
+
+
+def main_table() -> list[Cell]:
+    """Reproduced or refuted: FPPDM++ ≥ FPPDM ≥ one domain alone."""
+    return [
+        _cell(name, method, options, dataset, seed=seed)
+        for seed in SEEDS
+        for dataset in DATASETS
+        for name, (method, options) in MAIN.items()
+    ]
+
+
+def baselines() -> list[Cell]:
+    return [
+        _cell(name, method, options, dataset) for dataset in DATASETS for name, (method, options) in BASELINES.items()
+    ]
+
+
+def ablation() -> list[Cell]:
+    """Figure 3; FPPDM and FPPDM++ are in the main table."""
+    return [_cell(f"FPPDM++ ({v})", "fppdm++", {"variant": v}, "amazon-game-video") for v in ABLATION]
+
+
+def clusters() -> list[Cell]:
+    """Table 4; M = 15 is in the main table."""
+    return [_cell(f"M = {number}", "fppdm++", {"clusters": number}, "douban") for number in CLUSTERS]
+
+
+def weights() -> list[Cell]:
+    """Figure 4; the defaults are in the main table."""
+    return [
+        _cell(f"{option} {weight}", "fppdm++", {option: weight}, "douban")
+        for option, default in DEFAULT_WEIGHTS.items()
+        for weight in WEIGHTS
+        if weight != default
+    ]
+
+
+def cold() -> list[Cell]:
+    """CDRIB's cold users."""
+    return [
+        _cell(name, method, options, "amazon-game-video", protocol="cold", rounds=10)
+        for name, (method, options) in COLD.items()
+    ]
+
+
+def larger() -> list[Cell]:
+    """What an hour or so gives on the larger pairs."""
+    return [
+        *(_cell(name, *MAIN[name], "amazon-cloth-sport", rounds=10) for name in ("FPPDM, alone", "FPPDM", "FPPDM++")),
+        _cell("FPPDM++, 3 rounds", "fppdm++", {}, "amazon-phone-elec", rounds=3),
+    ]
+
+
+def planted() -> list[Cell]:
+    """Three synthetic domains: the truth is known."""
+    return [
+        _cell(name, method, options | {"dim": 32}, SYNTHETIC, seed=seed)
+        for seed in SEEDS
+        for name, (method, options) in MAIN.items()
+        if method.startswith("fppdm")
+    ]
+
+
+PARTS = {
+    "main": main_table,
+    "planted": planted,
+    "baselines": baselines,
+    "ablation": ablation,
+    "clusters": clusters,
+    "weights": weights,
+    "cold": cold,
+    "larger": larger,
+}
+
+if __name__ == "__main__":
+    run_parts("papers.fppdm.recipe", __doc__, PARTS, RESULTS)

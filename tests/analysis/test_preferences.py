@@ -1,0 +1,146 @@
+"""Users as companies see them, on a plane and in clusters."""
+
+import numpy as np
+import pytest
+import torch
+
+import confed
+from confed.analysis.preferences import (
+    by_size,
+    cloud_of,
+    compactness,
+    main_directions,
+    preference_map,
+    preference_maps,
+    some_users,
+)
+from confed.silos.compactness import CoClustering
+from tests import tiny_domains
+
+TWO = CoClustering(clusters=2)
+TINY = {"dim": 8, "negatives": 15, "more_negatives": [], "cutoffs": [5, 10]}
+
+
+def rows(users=40, dim=5, apart=10.0, seed=0):
+    """Half of the users around one mean, half around another."""
+    drawn = torch.Generator().manual_seed(seed)
+    mean = torch.randn(users, dim, generator=drawn)
+    mean[users // 2 :, 0] += apart
+    return {"mean": mean, "deviation": torch.rand(users, dim, generator=drawn) + 0.1}
+
+
+def test_clusters_are_those_of_co_clustering_the_largest_first():
+    points = rows()
+    points["mean"][19, 0] += 10.0
+    found = cloud_of(points, TWO)
+    assert found.cluster.tolist() == [1] * 19 + [0] * 21
+    assert found.compactness < 0.5 * found.by_chance
+    assert by_size(np.array([7, 2, 2, 5, 5, 5])).tolist() == [2, 1, 1, 0, 0, 0]
+
+
+def test_an_ellipse_is_one_deviation_of_the_projected_gaussian():
+    points = rows()
+    found = cloud_of(points, TWO)
+    mean, deviation = (points[name].double().numpy() for name in ("mean", "deviation"))
+    plane = main_directions(mean)
+    np.testing.assert_allclose(found.places, (mean - mean.mean(axis=0)) @ plane.T, atol=1e-9)
+    for user in (0, 17, 39):
+        covariance = plane @ np.diag(deviation[user] ** 2) @ plane.T
+        away = found.outlines()[user] - found.places[user]
+        np.testing.assert_allclose(np.einsum("ci,ij,cj->c", away, np.linalg.inv(covariance), away), 1.0)
+        np.testing.assert_allclose(found.outlines(0.5)[user] - found.places[user], away / 2)
+
+
+def test_the_plane_has_the_directions_of_largest_variance():
+    rng = np.random.default_rng(0)
+    plane = main_directions(rng.normal(size=(500, 4)) * [0.1, 3.0, 0.2, 9.0])
+    np.testing.assert_allclose(plane @ plane.T, np.eye(2), atol=1e-12)
+    assert np.abs(plane[[0, 1], [3, 1]]).min() > 0.99
+
+
+@pytest.mark.parametrize(("users", "dim"), [(5, 1), (1, 3), (2, 2)])
+def test_what_spans_no_plane_is_drawn_nevertheless(users, dim):
+    found = cloud_of(rows(users, dim), TWO)
+    assert found.places.shape == (users, 2) and np.isfinite(found.outlines()).all()
+
+
+def test_compactness_by_hand():
+    points = np.array([[0.0], [2.0], [10.0], [10.0]])
+    within = (1 + 1 + 0 + 0) / 4
+    pairs = (4 + 100 + 100 + 64 + 64 + 0) / 6
+    assert compactness(points, np.array([0, 0, 1, 1])) == pytest.approx(within / pairs)
+    assert compactness(np.ones((3, 2)), np.array([0, 0, 1])) == 0.0
+
+
+def test_clusters_by_lot_have_the_compactness_of_chance():
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(60, 4)), np.arange(60) % 15
+    drawn = [compactness(points, rng.permutation(labels)) for _ in range(400)]
+    assert np.mean(drawn) == pytest.approx((60 - 15) / (2 * 60), rel=0.01)
+
+
+def test_ellipses_that_would_hide_everything_are_drawn_smaller():
+    points = rows()
+    assert cloud_of(points, TWO).shrunk == 1
+    wide = {**points, "deviation": 100 * points["deviation"]}
+    by = cloud_of(wide, TWO).shrunk
+    assert by in (10, 20, 50)
+    figure = preference_map("a", ["u"] * 40, {"now": points, "wide": wide}, TWO).figure()
+    said = [note.text for note in figure.layout.annotations]
+    assert "deviation" not in said[0] and f"ellipses of 1/{by} deviation" in said[1]
+
+
+def test_the_figure_has_a_picture_for_every_moment_and_says_who_is_who():
+    users = [f"u{number}" for number in range(40)]
+    figure = preference_map("books", users, {"before": rows(), "after": rows(seed=1)}, TWO).figure()
+    ellipses = [trace for trace in figure.data if trace.mode == "lines"]
+    dots = [trace for trace in figure.data if trace.mode == "markers"]
+    assert [trace.xaxis for trace in dots] == ["x", "x2"] and len(ellipses) == 4
+    assert sum(np.isnan(trace.x).sum() for trace in ellipses) == 80  # an outline, a gap
+    assert dots[0].text[3].startswith("user 3, cluster ")
+    assert figure.layout.yaxis2.scaleanchor == "x2"
+    assert figure.layout.title.text == "books: 40 users"
+    assert "u17" not in figure.to_json()  # nobody is named
+
+
+def test_points_are_dots():
+    found = cloud_of({"mean": rows()["mean"]}, TWO)
+    assert found.covariances is None and found.outlines() is None
+    figure = preference_map("a", list("ab" * 20), {"now": {"mean": rows()["mean"]}}, TWO).figure()
+    assert [trace.mode for trace in figure.data] == ["markers"]
+
+
+def test_who_is_shown_depends_on_the_id_alone():
+    users = [f"u{number}" for number in range(400)]
+    shown = some_users(users)
+    assert len(shown) == 150 and (np.diff(shown) > 0).all()
+    backwards = users[::-1]
+    assert {users[user] for user in shown} == {backwards[user] for user in some_users(backwards)}
+    assert some_users(users[:7]).tolist() == list(range(7))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "moments", "distributions"),
+    [
+        ("fppdm++", {}, ["before training", "after round 1"], True),
+        ("fppdm++", {"variant": "P"}, ["before training", "after round 1"], False),
+        ("fppdm++", {"variant": "B"}, ["after round 1"], False),
+        ("fppdm", {}, ["after round 1"], True),
+    ],
+)
+def test_maps_of_a_run(method, options, moments, distributions, tmp_path):
+    run = confed.run(method, tiny_domains.domains(), rounds=1, options={**TINY, **options}, out=tmp_path)
+    maps = preference_maps(run)
+    assert [found.domain for found in maps] == list(run.domains)
+    for found in maps:
+        assert list(found.clouds) == moments
+        assert all(len(at.cluster) == len(found.users) for at in found.clouds.values())
+        assert all((at.covariances is not None) == distributions for at in found.clouds.values())
+    assert len({tuple(found.users) for found in maps}) == 1  # the same people everywhere
+
+
+@pytest.mark.parametrize("method", ["fedmf-silo", "popularity"])
+def test_methods_without_distributions_have_no_maps(method, tmp_path):
+    options = {"negatives": 15, "more_negatives": [], "cutoffs": [5, 10]}
+    run = confed.run(method, tiny_domains.domains(), rounds=1, options=options, out=tmp_path)
+    assert preference_maps(run) == [] and run.preferences() == {}

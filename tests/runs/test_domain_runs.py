@@ -1,0 +1,110 @@
+"""Runs on several domains, from data to recommendations."""
+
+import polars as pl
+import pytest
+
+import confed
+from confed.data.synthetic_domains import synthetic_domains
+from confed.errors import ConfedError
+
+TINY = "synthetic:domains=2,users=40,items=60,interactions_per_user=10"
+FEW = {"negatives": 15, "cutoffs": [5, 10], "more_negatives": 20}
+SMALL = {"dim": 6, "batch_size": 64, "local_epochs": 1, "train_negatives": 4, "learning_rate": 0.01, **FEW}
+
+
+def run(tmp_path, method="fppdm++", data=TINY, options=SMALL, **settings):
+    return confed.run(method, data, rounds=3, options=options, out=tmp_path, **settings)
+
+
+def test_a_summary_has_every_domain(tmp_path):
+    summary = run(tmp_path).summary
+    assert summary["protocol"].startswith("warm")
+    assert summary["view"] == "local"
+    assert set(summary["domains"]) == {"a", "b"}
+    for metrics in summary["domains"].values():
+        assert {"hr@5", "ndcg@5", "hr@10", "ndcg@10", "neg20_hr@10", "full_hr@10"} <= set(metrics)
+    mean = sum(metrics["hr@10"] for metrics in summary["domains"].values()) / 2
+    assert summary["hr@10"] == pytest.approx(mean)
+    assert summary["users"] == 40
+    assert set(summary["upload_parts"]) == {"a", "b"}
+    assert summary["upload_bytes"] > 0
+
+
+def test_a_broken_run_goes_on_as_if_nothing_had_been(tmp_path):
+    whole = run(tmp_path / "whole").summary
+    part = confed.run("fppdm++", TINY, rounds=2, options=SMALL, folder=tmp_path / "part")
+    resumed = confed.resume(part.folder.path, rounds=3).summary
+    for name in ("hr@10", "domains", "views", "best_round", "upload_bytes"):
+        assert resumed[name] == whole[name]
+
+
+def test_recommendations_are_asked_of_one_domain(tmp_path):
+    found = run(tmp_path)
+    opened = confed.Run.open(found.folder.path)
+    items = opened.recommend("3", k=4, domain="b")
+    assert len(items) == 4
+    assert [one.item for one in items] == [one.item for one in found.recommend("3", k=4, domain="b")]
+    data = synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10)["b"].frame
+    has = set(data.filter(pl.col("user") == "3")["item"])
+    assert not has & {one.item for one in items}
+    with pytest.raises(ConfedError, match=r"several domains \(a, b\)"):
+        opened.recommend("3")
+    with pytest.raises(ConfedError, match="unknown domain 'd'"):
+        opened.recommend("3", domain="d")
+
+
+def test_ranks_of_every_domain_are_kept(tmp_path):
+    found = run(tmp_path)
+    for name in found.domains:
+        per_user = found.ranks("local", name).per_user("hr", 10, "expected")
+        assert 100 * per_user.mean() == pytest.approx(found.summary["domains"][name]["hr@10"])
+
+
+def test_data_in_memory_is_kept_with_the_run(tmp_path):
+    frames = {
+        name: part.frame
+        for name, part in synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10).parts.items()
+    }
+    found = run(tmp_path, data=frames)
+    assert confed.Run.open(found.folder.path).recommend("3", k=2, domain="a")
+
+
+def test_cold_users(tmp_path):
+    options = SMALL | {"negatives": 20, "select_metric": "mrr@21"}
+    options.pop("more_negatives")
+    data = "synthetic:domains=2,users=100,items=60,interactions_per_user=10"
+    summary = run(tmp_path, data=data, options=options, protocol="cold").summary
+    assert set(summary["views"]) == {"local", "global"}
+    assert all("mrr@21" in metrics for metrics in summary["domains"].values())
+
+
+def test_each_domain_by_itself(tmp_path):
+    summary = confed.run("popularity", TINY, options=FEW, out=tmp_path).summary
+    assert set(summary["domains"]) == {"a", "b"}
+    assert summary["upload_bytes"] == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "data", "protocol", "message"),
+    [
+        ("pfedrec", TINY, None, "clients of pfedrec are people"),
+        ("fppdm", "synthetic:users=40,items=60", None, "fppdm is for several domains"),
+        ("fppdm", TINY, "strict", "evaluated under --protocol warm or cold, not strict"),
+        ("pfedrec", "synthetic:users=40,items=60", "warm", "is one domain"),
+    ],
+)
+def test_method_protocol_and_data_must_fit(tmp_path, method, data, protocol, message):
+    with pytest.raises(ConfedError, match=message):
+        confed.run(method, data, protocol=protocol, rounds=1, out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_population_is_of_several_domains_only(tmp_path):
+    with pytest.raises(ConfedError, match="population"):
+        confed.run("pfedrec", "synthetic:users=40,items=300", rounds=1, options={"population": "all"}, out=tmp_path)
+
+
+def test_seeds_are_pooled_domain_by_domain(tmp_path):
+    pooled = confed.compare(["fppdm"], TINY, seeds=2, rounds=1, options=SMALL, out=tmp_path)[0]
+    values = [one["domains"]["a"]["hr@10"] for one in pooled["runs"]]
+    assert pooled["mean"]["domains"]["a"]["hr@10"] == pytest.approx(sum(values) / 2)

@@ -1,0 +1,71 @@
+import torch
+
+from confed.data.domain_split import split_domains
+from confed.data.synthetic_domains import synthetic_domains
+from confed.evaluation.protocol import COLD
+from confed.runs.runner import make_domain_trainer
+from confed.runs.settings import resolve
+from confed.silos.distributions import unnamed
+
+SMALL = {"dim": 6, "batch_size": 64, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.02}
+
+
+def engine(method="fppdm", **options):
+    data = synthetic_domains(domains=2, users=80, items=40, interactions_per_user=8, overlap=0.9, seed=1)
+    cut = split_domains(data, COLD, 0)
+    settings = resolve(method, "tiny", protocol="cold", dtype="float64", options={**SMALL, **options})
+    return make_domain_trainer(settings, cut)
+
+
+def test_users_without_interactions_are_heard_about_but_not_told_about():
+    companies = engine()
+    companies.round(1, {})
+    for silo in companies.silos.values():
+        assert len(silo.unheard) > 0
+        assert (silo.data.positives.lengths[silo.unheard] == 0).all()
+        assert int(silo.shared.known.sum()) == len(silo.shared.users) - len(silo.unheard)
+
+
+def test_alignment_alone_gives_a_company_an_idea_of_them():
+    """A new user's distribution moves towards what the other company says, though no batch of ratings has him."""
+
+    def distance(alignment):
+        companies = engine(alignment=alignment)
+        for number in range(1, 6):
+            companies.round(number, {})
+        total = 0.0
+        for name, silo in companies.silos.items():
+            place = ~silo.shared.known
+            target = unnamed(companies._received(name).tensors)[place]
+            total += float((unnamed(silo.share())[place] - target).square().sum(dim=1).mean())
+        return total
+
+    assert distance(2.0) < 0.5 * distance(0.0)
+
+
+def test_every_batch_passes_some_of_them_and_an_epoch_all():
+    companies = engine()
+    silo = next(iter(companies.silos.values()))
+    seen = []
+    train = silo.train_batch
+
+    def spy(batch, users, items):
+        seen.append(batch.unheard)
+        return train(batch, users, items)
+
+    silo.train_batch = spy
+    silo.train(1, None)
+    steps = silo.steps()
+    for epoch in range(2):
+        passed = torch.cat(seen[epoch * steps : (epoch + 1) * steps])
+        assert sorted(passed.tolist()) == sorted(silo.unheard.tolist())
+
+
+def test_the_whole_loss_is_finite_for_degenerate_companies():
+    """Identical users, one cluster, more clusters than users: nothing explodes."""
+    for options in ({"clusters": 1}, {"clusters": 50}, {"init_deviation": 1e-12}):
+        companies = engine("fppdm++", **options)
+        for number in (1, 2):
+            report = companies.round(number, {})
+        assert all(torch.isfinite(t).all() for t in companies.state().values())
+        assert report.loss == report.loss

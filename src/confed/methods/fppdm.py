@@ -56,7 +56,7 @@ class FPPDMConfig(PreferenceConfig):
     train_negatives: int = Field(default=10, ge=1)
     """Sampled negatives per positive, redrawn every local epoch."""
     init_deviation: float = Field(default=0.01, gt=0)
-    """Standard deviation of the initial vectors. With 0.1 the first round, before any exchange, is the best on Douban."""
+    """Standard deviation of the initial vectors. On Douban 0.1 makes the first round the best, before any exchange."""
     common_start: bool = True
     """All companies begin with the same weights and the same rows of shared people, from a seed they agreed on."""
     denominator: Literal["all", "paper"] = "all"

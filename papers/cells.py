@@ -108,16 +108,21 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
 
 
 def kept_run(
-    method: str, dataset: str, rounds: int, folder: Path, options: Mapping[str, Any] | None = None
+    method: str,
+    dataset: str,
+    rounds: int,
+    folder: Path,
+    options: Mapping[str, Any] | None = None,
+    protocol: str = "paper",
 ) -> confed.Run:
-    """The run under `paper` in `folder`: finished if it was broken off, started if it is not there."""
+    """The run in `folder`: finished if it was broken off, started if it is not there."""
     with live_progress() as listener:
         if (folder / "config.toml").exists():
             return confed.resume(folder, listener=listener)
         return confed.run(
             method,
             dataset,
-            protocol="paper",
+            protocol=protocol,
             rounds=rounds,
             folder=folder,
             options=dict(options or {}),

@@ -95,3 +95,17 @@ def test_no_summary_before_the_end(folder):
         folder.summary()
     folder.save_summary({"hr@10": 1.5})
     assert folder.summary() == {"hr@10": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "shown"),
+    [
+        ("ml-100k", "ml-100k"),
+        ("shelf/ratings.csv", "ratings.csv"),
+        ("synthetic:users=10,affinity=0.5", "synthetic-users10-affinity0.5"),
+        ("book=shelf/a.csv,music=b.csv", "book-music"),
+    ],
+)
+def test_a_folder_is_called_by_its_dataset(tmp_path, dataset, shown):
+    chosen = resolve("pfedrec", dataset)
+    assert f"-{shown}-" in RunFolder.create(chosen, tmp_path).path.name

@@ -181,9 +181,16 @@ class RunFolder:
 
 
 def _name(settings: Settings) -> str:
-    dataset = Path(settings.dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    return f"{settings.method}-{dataset}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
+    return f"{settings.method}-{_short(settings.dataset)}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
+
+
+def _short(dataset: str) -> str:
+    """Of a path its last name, of `book=shelf/a.csv,music=b.csv` the domains, of `synthetic:users=10` all but signs."""
+    parts = dataset.split(",")
+    if not dataset.startswith("synthetic:") and all("=" in part for part in parts):
+        return "-".join(part.partition("=")[0] for part in parts)
+    return Path(dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

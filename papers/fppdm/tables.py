@@ -1,0 +1,204 @@
+"""The tables of docs/fppdm.md, from the result files and the published figures: python -m papers.fppdm.tables."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confed.evaluation.significance import Difference, paired
+from papers.cells import load_results, unpacked
+from papers.fppdm.recipe import (
+    ABLATION,
+    BASELINES,
+    CLUSTERS,
+    COLD,
+    DATASETS,
+    DEFAULT_WEIGHTS,
+    MAIN,
+    RESULTS,
+    SYNTHETIC,
+    WEIGHTS,
+)
+from papers.marks import rendered
+from papers.rows import Result, pair, printed, table
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent.parent / "docs" / "fppdm.md"
+PUBLISHED: Mapping[str, Mapping[str, Sequence[float]]] = tomllib.loads((HERE / "published.toml").read_text("utf-8"))
+DOMAINS = {
+    "douban": ("book", "music"),
+    "amazon-game-video": ("game", "video"),
+    "amazon-cloth-sport": ("cloth", "sport"),
+    "amazon-phone-elec": ("phone", "elec"),
+    SYNTHETIC: ("a", "b", "c"),
+}
+PAIRS = (
+    ("FPPDM", "FPPDM, alone"),
+    ("FPPDM++", "FPPDM"),
+    ("FPPDM++", "FPPDM, alone"),
+    ("FPPDM", "LightGCN, alone"),
+    ("FPPDM", "FedGNN"),
+)
+
+
+def select(results: Iterable[Result], name: str, dataset: str, protocol: str = "warm") -> list[Result]:
+    wanted = (name, dataset, protocol)
+    return [r for r in results if (r["variant"], r["dataset"], r["protocol"]) == wanted]
+
+
+def of(domain: str, view: str | None = None) -> Callable[[Result], Mapping[str, float]]:
+    """The figures of one domain in the round that its own validation chooses, as a company would choose it."""
+
+    def values(result: Result) -> Mapping[str, float]:
+        found: Mapping[str, float] = result["own_round"][view or result["view"]][domain]
+        return found
+
+    return values
+
+
+def rows_of(
+    results: Sequence[Result],
+    names: Iterable[str],
+    dataset: str,
+    protocol: str = "warm",
+    prefixes: Sequence[str] = ("",),
+) -> list[list[str]]:
+    """A row per method and view: name, seeds, and for every domain the figures under each ranking."""
+    rows = []
+    for name in names:
+        found = select(results, name, dataset, protocol)
+        for view in found[0]["views"] if found else ():
+            shown = name if len(found[0]["views"]) == 1 else f"{name}, {view} view"
+            figures = [pair(found, of(domain, view), prefix) for domain in DOMAINS[dataset] for prefix in prefixes]
+            rows.append([shown, str(len(found)), *figures])
+    return rows
+
+
+def main_table(dataset: str) -> Callable[[Sequence[Result]], str]:
+    def made(results: Sequence[Result]) -> str:
+        rows = rows_of(results, [*BASELINES, *MAIN], dataset, prefixes=("", "neg999_", "full_"))
+        heads = [f"{d}, {kind}" for d in DOMAINS[dataset] for kind in ("99", "999", "all items")]
+        return table(["method", "seeds", *heads], rows)
+
+    return made
+
+
+def published(results: Sequence[Result]) -> str:
+    """HR@10 / NDCG@10 as printed, on the domains we have."""
+    names = ("NeuMF", "PMLAM", "LightGCN", "FedMF", "FedGNN", "ETL", "FPPDM", "FPPDM++")
+    domains = [domain for dataset in DATASETS for domain in DOMAINS[dataset]]
+    return table(
+        ["published", *domains], [[name, *(printed(PUBLISHED[d][name][2:]) for d in domains)] for name in names]
+    )
+
+
+def comparisons(results: Sequence[Result]) -> str:
+    """Differences per user, paired, of the means over the seeds that both have."""
+    rows = []
+    for dataset in DATASETS:
+        for one, other in PAIRS:
+            for domain in DOMAINS[dataset]:
+                found = {name: {r["seed"]: r for r in select(results, name, dataset)} for name in (one, other)}
+                seeds = sorted(set(found[one]) & set(found[other]))
+                if seeds:
+                    both = ([found[name][seed] for seed in seeds] for name in (one, other))
+                    cells = [_shown(difference(*pair_, domain, m)) for pair_ in [tuple(both)] for m in ("hr", "ndcg")]
+                    rows.append([dataset, domain, f"{one} − {other}", str(len(seeds)), *cells])
+    return table(["data", "domain", "difference", "seeds", "HR@10", "NDCG@10"], rows)
+
+
+def difference(one: Sequence[Result], other: Sequence[Result], domain: str, metric: str) -> Difference:
+    def per_user(result: Result) -> Any:
+        ranks = unpacked(result["ranks"][result["view"]][domain])
+        return 100 * ranks.per_user(metric, 10, "expected")
+
+    return paired([per_user(r) for r in one], [per_user(r) for r in other])
+
+
+def _shown(found: Difference) -> str:
+    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}), p = {found.p:.3f}"
+
+
+def planted(results: Sequence[Result]) -> str:
+    names = [name for name, (method, _) in MAIN.items() if method.startswith("fppdm")]
+    rows = rows_of(results, names, SYNTHETIC)
+    return table(["method", "seeds", *(f"domain {d}" for d in DOMAINS[SYNTHETIC])], rows)
+
+
+def ablation(results: Sequence[Result]) -> str:
+    names = [*(f"FPPDM++ ({v})" for v in ABLATION), "FPPDM", "FPPDM++"]
+    rows = [
+        [name, *(pair(found[:1], of(d)) for d in DOMAINS["amazon-game-video"])]
+        for name in names
+        if (found := select(results, name, "amazon-game-video"))
+    ]
+    return table(["variant", *DOMAINS["amazon-game-video"]], rows)
+
+
+def sweep(named: Mapping[str, str], paper_table: str = "") -> Callable[[Sequence[Result]], str]:
+    """Single cells on Douban, the mean of the domains and each of them."""
+
+    def made(results: Sequence[Result]) -> str:
+        rows = []
+        for variant, shown in named.items():
+            found = [r for r in select(results, variant, "douban") if r["seed"] == 0]
+            if found:
+                theirs = PUBLISHED.get(paper_table, {}).get(shown, ())
+                mean = np.mean([[of(d)(found[0])[m] for m in ("hr@10", "ndcg@10")] for d in DOMAINS["douban"]], axis=0)
+                ours = [printed(list(mean)), *(pair(found, of(d)) for d in DOMAINS["douban"])]
+                rows.append([shown, f"{theirs[2]:.2f}" if theirs else "–", *ours])
+        return table(["", "published HR@10, three domains", "ours, mean", *DOMAINS["douban"]], rows)
+
+    return made
+
+
+def weights(option: str) -> dict[str, str]:
+    symbol = {"alignment": "λ_P", "clustering": "λ_C"}[option]
+    default = DEFAULT_WEIGHTS[option]
+    return {("FPPDM++" if w == default else f"{option} {w}"): f"{symbol} = {w}" for w in WEIGHTS}
+
+
+def cold(results: Sequence[Result]) -> str:
+    rows = rows_of(results, COLD, "amazon-game-video", "cold", prefixes=("", "full_"))
+    heads = [f"{d}, {kind}" for d in DOMAINS["amazon-game-video"] for kind in ("999", "all items")]
+    return table(["method", "seeds", *heads], rows)
+
+
+def larger(results: Sequence[Result]) -> str:
+    rows = []
+    for dataset in ("amazon-cloth-sport", "amazon-phone-elec"):
+        for result in (r for r in results if r["dataset"] == dataset):
+            for domain in DOMAINS[dataset]:
+                figures = [pair([result], of(domain), prefix) for prefix in ("", "neg999_", "full_")]
+                costs = f"{result['seconds_per_round']:.0f}", f"{result['peak_rss_mb']:.0f}"
+                rows.append([dataset, result["variant"], domain, *figures, *costs])
+    return table(["data", "method", "domain", "99", "999", "all items", "seconds per round", "MB"], rows)
+
+
+TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
+    "fppdm/published": published,
+    **{f"fppdm/{dataset}": main_table(dataset) for dataset in DATASETS},
+    "fppdm/comparisons": comparisons,
+    "fppdm/planted": planted,
+    "fppdm/ablation": ablation,
+    "fppdm/clusters": sweep(
+        {("FPPDM++" if m == 15 else f"M = {m}"): f"M = {m}" for m in sorted({*CLUSTERS, 15})}, "table 4"
+    ),
+    "fppdm/alignment": sweep(weights("alignment")),
+    "fppdm/clustering": sweep(weights("clustering")),
+    "fppdm/cold": cold,
+    "fppdm/larger": larger,
+}
+
+
+def write_tables(path: Path = DOCS, folder: Path = RESULTS) -> None:
+    """Put each table between its marks in the docs."""
+    path.write_text(rendered(path.read_text("utf-8"), TABLES, load_results(folder)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()

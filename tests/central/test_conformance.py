@@ -32,3 +32,8 @@ class TestNeuMF(TrainerConformance):
 class TestLightGCN(TrainerConformance):
     method = "lightgcn"
     options = {"dim": 4, "learning_rate": 0.05, "batch_size": 64}
+
+
+class TestPMLAM(TrainerConformance):
+    method = "pmlam"
+    options = {"dim": 4, "learning_rate": 0.02, "batch_size": 500}

@@ -7,10 +7,12 @@ from confed.central.ials import IALS
 from confed.central.lightgcn import LightGCN
 from confed.central.mf import MF
 from confed.central.neumf import NeuMF
+from confed.central.pmlam import PMLAM
 from confed.central.popularity import Popularity
 from confed.errors import unknown_name
 from confed.methods.base import Method
 from confed.methods.cofedrec import CoFedRec
+from confed.methods.etl import ETL, ETLF, ETLFC
 from confed.methods.fed3cr import Fed3CR
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
@@ -31,14 +33,18 @@ METHODS: dict[str, Method] = {
         FedRAP(),
         FPPDMPlus(),
         FPPDM(),
+        ETLFC(),
+        ETLF(),
         FedGNNSilo(),
         FedMFSilo(),
         Popularity(),
         MF(),
         NeuMF(),
         LightGCN(),
+        PMLAM(),
         EASE(),
         IALS(),
+        ETL(),
         ScalarControl(),
         LocalOnly(),
     )

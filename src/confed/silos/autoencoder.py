@@ -1,0 +1,156 @@
+"""A company that reads a user's row and writes it again: ETL's autoencoder with distributions (methods.md 7.13, D-41).
+
+    h = ReLU(A·dropout(x) + a),   μ = B·h + b + e_u,   σ = softplus(C·h + c) + 1e-4
+    z = μ + σ ⊙ ε in training, μ in scoring;   x̂ = D·z + d
+    ℓ_R = mean over a batch's users of Σ_i BCE(x̂_i, x_i)
+
+x is the user's row of zeros and ones in the domain, and e_u the company's own embedding of the user. Nothing of another
+domain is read or written: no cross reconstruction, no map W, no shared e_u. ℓ_P and ℓ_C are those of FPPDM, on the
+points [μ ; σ] as the batch's dropout leaves them. A user without interactions has an empty row: nothing is
+reconstructed, but ℓ_P moves his e_u.
+
+What S3 and D-41 leave open, and how it is read here:
+- The two heads share the first layer. e_u enters μ only, so that all users without interactions have the same σ.
+- The decoder is one linear layer, on z itself. ETL's own code has Linear–ReLU–Linear on ReLU(f).
+- There is no prior: ETL's discriminators are left out, as D-41 has it, and nothing but ℓ_P keeps σ from shrinking.
+- Weight decay is an L2 term: torch's Adam adds it to the gradient, of all parameters, in every step. In ETL's code it
+  stands beside the sum over a batch's users, here beside their mean, so it is divided by their number. For Adam, which
+  does not mind the scale of a loss, that is the same step; 0.001 beside a mean would be 256 times as strong.
+
+Rows are never dense. The first layer adds up the rows of A of a user's items, dropout strikes out ones (striking out
+zeros changes nothing), and Σ_i BCE(x̂_i, x_i) = Σ_i softplus(x̂_i) − Σ_{i: x_i = 1} x̂_i needs the logits alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from confed.data.split import TrainingData
+from confed.initial import Initialiser, initial, normal, uniform
+from confed.learner import Learner
+from confed.ragged import Ragged
+from confed.random import fingerprint
+from confed.scoring import Scorer
+from confed.silos.base import Shared
+from confed.silos.distributions import points
+from confed.silos.preference import Batch, PreferenceSilo, Pull
+
+Layers = dict[str, tuple[tuple[int, ...], Initialiser]]
+"""Shape and start of every parameter."""
+
+
+class AutoencoderSilo(PreferenceSilo):
+    """An encoder with two heads, a table of users and a linear decoder."""
+
+    def __init__(self, config: Any, pull: Pull, data: TrainingData, shared: Shared, seed: int, dtype: str) -> None:
+        layers = _layers(config, data.users, data.items)
+        params = {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
+        learner = Learner(params, config.learning_rate, getattr(torch, dtype))
+        super().__init__(data, shared, seed, learner, pull, dim=config.dim, local_epochs=config.local_epochs)
+        self.config = config
+        self.rows = data.positives.unique()
+        self.active = torch.from_numpy(np.flatnonzero(self.rows.lengths))
+
+    def steps(self) -> int:
+        return max(-(-len(self.active) // int(self.config.batch_size)), 1)
+
+    def epoch(self, number: int, epoch: int, batches: list[Batch]) -> float:
+        order = torch.randperm(len(self.active), generator=keyed(self.seed, "shuffle", number, epoch))
+        shuffled = torch.split(self.active[order], self.config.batch_size)
+        total = sum(self.train_batch(batch, users) * len(users) for batch, users in zip(batches, shuffled, strict=True))
+        return total / len(self.active)
+
+    def train_batch(self, batch: Batch, users: Tensor) -> float:
+        """One step; ℓ_R before it."""
+        dropout, noise = (keyed(self.seed, purpose, batch.round, batch.step) for purpose in ("dropout", "noise"))
+        encoded = self.encode(torch.cat([users, batch.unheard]), dropout)
+        heard, unheard = torch.split(encoded, [len(users), len(batch.unheard)])
+        mean, deviation = torch.split(heard, self.dim, dim=1)
+        logits = self.decode(mean + deviation * standard_normal(mean, noise))
+        loss = reconstruction(logits, self.rows.take(users.numpy())) / len(users)
+        self.learner.adam.param_groups[0]["weight_decay"] = self.config.weight_decay / len(users)
+        self.step(loss + self.pulled(batch, users, heard, unheard))
+        return float(loss.detach())
+
+    def encode(self, users: Tensor, dropout: torch.Generator | None = None) -> Tensor:
+        """Points [μ ; σ] of `users`, with ones struck out by `dropout` if it is given."""
+        params = self.params
+        rows = self.rows.take(users.numpy())
+        hidden = torch.relu(summed(rows, params["input"], self.config.dropout, dropout) + params["input_bias"])
+        mean = functional.linear(hidden, params["mean"], params["mean_bias"])
+        raw = functional.linear(hidden, params["deviation"], params["deviation_bias"])
+        return points(mean + params["users"].index_select(0, users), raw)
+
+    def decode(self, latent: Tensor) -> Tensor:
+        """(n, items) logits."""
+        return functional.linear(latent, self.params["output"], self.params["output_bias"])
+
+    def user_points(self) -> Tensor:
+        return self.encode(torch.arange(self.data.users))
+
+    def item_scorer(self, users: Tensor) -> Scorer:
+        means = users[:, : self.dim]
+
+        @torch.no_grad()
+        def score(clients: Tensor) -> Tensor:
+            return self.decode(means.index_select(0, clients))
+
+        return score
+
+
+def _layers(config: Any, users: int, items: int) -> Layers:
+    dim = config.dim
+    return {
+        "users": ((users, dim), normal(config.init_deviation)),
+        "input": ((items, dim), uniform(items**-0.5)),
+        "input_bias": ((dim,), uniform(items**-0.5)),
+        **linear_layer("mean", dim, dim),
+        **linear_layer("deviation", dim, dim),
+        **linear_layer("output", dim, items),
+    }
+
+
+def linear_layer(name: str, inputs: int, outputs: int) -> Layers:
+    """Weight and bias, which begin as torch's do: uniform in ±1/√inputs."""
+    draw = uniform(inputs**-0.5)
+    return {name: ((outputs, inputs), draw), f"{name}_bias": ((outputs,), draw)}
+
+
+def keyed(*parts: object) -> torch.Generator:
+    """Random numbers that depend on `parts` and on nothing else."""
+    return torch.Generator().manual_seed(fingerprint(*parts) >> 1)
+
+
+def standard_normal(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Drawn in float64, so that every precision sees the same numbers."""
+    return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like.dtype)
+
+
+def dropout_factors(shape: tuple[int, ...], rate: float, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    """0 with probability `rate`, else 1 / (1 − rate)."""
+    kept = torch.rand(shape, generator=generator, dtype=torch.float64) >= rate
+    return kept.to(dtype) / (1 - rate)
+
+
+def summed(rows: Ragged, table: Tensor, rate: float, dropout: torch.Generator | None) -> Tensor:
+    """X · table, where X has a one at every place that `rows` lists, or what dropout leaves of it."""
+    factors = dropout_factors(rows.values.shape, rate, dropout, table.dtype) if dropout else None
+    return functional.embedding_bag(
+        torch.from_numpy(rows.values),
+        table,
+        torch.from_numpy(rows.offsets),
+        mode="sum",
+        per_sample_weights=factors,
+        include_last_offset=True,
+    )
+
+
+def reconstruction(logits: Tensor, rows: Ragged) -> Tensor:
+    """The cross-entropy with rows of zeros and ones, summed over users and items; `rows` lists the ones."""
+    ones = logits[torch.from_numpy(rows.row_of), torch.from_numpy(rows.values)]
+    return functional.softplus(logits).sum() - ones.sum()

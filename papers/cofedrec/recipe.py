@@ -85,7 +85,7 @@ def datasets() -> list[Cell]:
     return [
         *(_cell("full", {}, dataset="filmtrust", protocol=protocol) for protocol in PROTOCOLS),
         *(Cell("popularity", "filmtrust", protocol, 0) for protocol in PROTOCOLS),
-        _cell("full, 40 rounds", {}, dataset="ml-1m", rounds=40),
+        _cell("full, 24 rounds", {}, dataset="ml-1m", rounds=24),
         _cell("full, 40 rounds", {}, dataset="lastfm-2k", rounds=40),
     ]
 

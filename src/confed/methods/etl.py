@@ -10,6 +10,11 @@ missing in our copy, so there is nothing to compare with. The modules say how th
 the company's own means (`local`), and by the server's (`global`) as the second line. Variant `alone` never exchanges
 anything. The weights λ_P and λ_C are those of FPPDM, although ℓ_R is larger here: a sum over all items of a domain
 where FPPDM has one softmax.
+
+All three need steps: at first they learn how popular items are, and tell users apart only later. On Douban (book and
+music, 882 people, validation HR@10, seed 0; popularity has 33.8 / 28.7) etl-f leaves that plateau after some 15 rounds
+of 20 steps and is best near round 45 (43.7 / 38.4). `etl` takes four batches of 256 an epoch there, and after 200
+epochs stands at 34.9 / 28.9; with batch_size=32 it reaches 40.5 / 37.6 in epoch 120.
 """
 
 from __future__ import annotations

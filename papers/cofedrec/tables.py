@@ -12,6 +12,7 @@ from confed.evaluation.protocol import PROTOCOLS
 from confed.evaluation.significance import paired
 from confed.methods.published import published
 from papers.cells import load_results, unpacked
+from papers.cofedrec import recipe
 from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, RESULTS, SEEDS, VARIANTS, WEIGHTS
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table
@@ -138,7 +139,8 @@ def group_rounds(results: Sequence[Result]) -> str:
 def datasets(results: Sequence[Result]) -> str:
     """Table 1's row and table 9's, beside popularity where it was run."""
     head = ["dataset", "protocol", "method", "rounds", AFTER, "published", "local", "full ranking", "published"]
-    shown = [r for r in results if r["seed"] == 0 and r["variant"] in ("", "full", "full, 24 rounds", "full, 40 rounds")]
+    whole = {cell.variant for cell in recipe.datasets()}
+    shown = [r for r in results if r["seed"] == 0 and r["variant"] in whole]
     ordered = sorted(shown, key=lambda r: (r["dataset"], r["protocol"], r["method"]))
     return table([*head, "seconds per round", "MB"], [list(_dataset_row(result)) for result in ordered])
 

@@ -1,7 +1,7 @@
 """Experiments as cells: one configuration and seed, one small JSON file, skipped if it is there already.
 
-A recipe lists its cells and calls `run_cells`. A recipe that was stopped goes on with the first missing cell; every
-finished cell is written at once, beside the recipe that made it.
+A recipe lists its cells and calls `run_cells`. A recipe that was stopped goes on with the first missing cell, from the
+last checkpoint if it had begun; every finished cell is written at once, beside the recipe that made it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import argparse
 import base64
 import json
 import re
-import tempfile
+import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,11 @@ from confed.analysis.participation import participation
 from confed.cli.progress import live_progress
 from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
+from confed.runs.folder import RunFolder
+from confed.runs.settings import resolve
 
+UNFINISHED = "unfinished"
+"""Beside the results: runs that were broken off. Not committed."""
 RANKINGS = ("", "full_", "neg999_")
 KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
 
@@ -90,44 +95,26 @@ def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], l
 
 
 def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        run = confed.run(
-            cell.method,
-            cell.dataset,
-            protocol=cell.protocol,
-            rounds=cell.rounds,
-            seed=cell.seed,
-            options=dict(cell.options),
-            out=scratch,
-            listener=listener,
-            **cell.settings,
-        )
-        result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
+    """Run the cell, or finish it if it was broken off, and keep what is worth keeping."""
+    scratch = folder / UNFINISHED / cell.name
+    run = kept_run(cell, scratch, listener)
+    result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
     with written_beside(cell.path(folder)) as beside:
         beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    shutil.rmtree(scratch)
 
 
-def kept_run(
-    method: str,
-    dataset: str,
-    rounds: int,
-    folder: Path,
-    options: Mapping[str, Any] | None = None,
-    protocol: str = "paper",
-) -> confed.Run:
-    """The run in `folder`: finished if it was broken off, started if it is not there."""
-    with live_progress() as listener:
+def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
+    """The run in `folder`: finished if it was broken off, started if it is not there or had other settings."""
+    said: dict[str, Any] = {"protocol": cell.protocol, "rounds": cell.rounds, "seed": cell.seed}
+    said |= {"options": dict(cell.options), **cell.settings}
+    with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
-            return confed.resume(folder, listener=listener)
-        return confed.run(
-            method,
-            dataset,
-            protocol=protocol,
-            rounds=rounds,
-            folder=folder,
-            options=dict(options or {}),
-            listener=listener,
-        )
+            begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None})
+            if begun == resolve(cell.method, cell.dataset, **said):
+                return confed.resume(folder, listener=heard)
+            shutil.rmtree(folder)
+        return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **said)
 
 
 def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from confed.analysis.participation import participation
 from confed.analysis.users import user_clusters
 from confed.files import written_beside
 from confed.report import write_report
-from papers.cells import kept_run
+from papers.cells import Cell, kept_run
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("pictures"), help="runs and pages")
     chosen = parser.parse_args()
     runs = {
-        name: kept_run(method, chosen.dataset, rounds, chosen.out / name)
+        name: kept_run(Cell(method, chosen.dataset, "paper", 0, rounds, name), chosen.out / name)
         for name, method, rounds in (
             ("pfedrec-1", "pfedrec", 1),
             ("pfedrec", "pfedrec", ROUNDS),

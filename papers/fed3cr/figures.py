@@ -23,7 +23,7 @@ from confed.analysis.overlap import view_overlap
 from confed.analysis.style import figure
 from confed.files import written_beside
 from confed.report import write_report
-from papers.cells import kept_run, load_results
+from papers.cells import Cell, kept_run, load_results
 from papers.fed3cr.recipe import BACKBONES, RESULTS, WEIGHTS
 from papers.fed3cr.tables import select
 from papers.rows import Result
@@ -95,7 +95,7 @@ def main() -> None:
     chosen = parser.parse_args()
     found: dict[str, Any] = {"dataset": chosen.dataset, "protocol": "paper", "seed": 0, "rounds": ROUNDS}
     for name, (method, options) in RUNS.items():
-        run = kept_run(method, chosen.dataset, ROUNDS, chosen.out / name, options)
+        run = kept_run(Cell(method, chosen.dataset, "paper", 0, ROUNDS, name, options), chosen.out / name)
         found[name] = measures(run)
         write_report(run, chosen.out / f"{name}.html")
     for name, picture in drawn(load_results(RESULTS)).items():

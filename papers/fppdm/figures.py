@@ -26,7 +26,7 @@ from confed.random import Stream
 from confed.report import write_report
 from confed.silos.compactness import CoClustering
 from confed.silos.distributions import unnamed
-from papers.cells import kept_run, load_results
+from papers.cells import Cell, kept_run, load_results
 from papers.fppdm.recipe import ABLATION, RESULTS, SYNTHETIC
 from papers.fppdm.tables import DOMAINS, of, select, weights
 from papers.rows import Result
@@ -93,9 +93,9 @@ def main() -> None:
     chosen = parser.parse_args()
     found: dict[str, Any] = {"dataset": chosen.dataset, "protocol": "warm", "seed": 0, "rounds": chosen.rounds}
     for method in METHODS:
-        run = kept_run(method, chosen.dataset, chosen.rounds, chosen.out / method, protocol="warm")
+        run = kept_run(Cell(method, chosen.dataset, "warm", 0, chosen.rounds, method), chosen.out / method)
         write_report(run, chosen.out / f"{method}.html")
-        planted = kept_run(method, SYNTHETIC, 8, chosen.out / f"{method}-planted", {"dim": 32}, protocol="warm")
+        planted = kept_run(Cell(method, SYNTHETIC, "warm", 0, 8, method, {"dim": 32}), chosen.out / f"{method}-planted")
         found[method] = {"compactness": compactness(run), "adjusted_rand_index": agreement(planted)}
     for name, picture in drawn(load_results(RESULTS)).items():
         picture.write_html(chosen.out / f"{name}.html", include_plotlyjs=True)

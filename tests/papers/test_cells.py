@@ -1,6 +1,9 @@
 import json
 
-from papers.cells import Cell, load_results, pooled, run_cells
+import pytest
+from papers.cells import UNFINISHED, Cell, kept_run, load_results, pooled, run_cells, write_result
+
+from confed.runs.folder import RunFolder
 
 TINY = "synthetic:users=40,items=80,seed=2"
 OPTIONS = {"negatives": 20}
@@ -12,7 +15,7 @@ def cells(*seeds):
 
 def test_cells_are_written_once_and_never_run_again(tmp_path):
     run_cells(cells(0), tmp_path)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), "marked": True}))
     run_cells(cells(0, 1), tmp_path)
     results = load_results(tmp_path)
@@ -32,3 +35,32 @@ def test_pooled():
     assert pooled(results[:1], "hr@10") == "1.00"
     assert pooled(results, "hr@10", "local") == "5.00 ± 0.00"
     assert pooled([], "hr@10") == "–"
+
+
+def test_a_cell_that_was_broken_off_goes_on(tmp_path, monkeypatch):
+    options = {**OPTIONS, "dim": 4}
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    cell = Cell("pfedrec", TINY, "strict", 0, 4, "v", options, {"checkpoint_seconds": 0.0})
+    run_cells([cell], whole)
+
+    def breaks(line, settings):
+        if line["round"] == 3:
+            raise RuntimeError("the power went")
+
+    scratch = part / UNFINISHED / cell.name
+    with pytest.raises(RuntimeError, match="power"):
+        kept_run(cell, scratch, breaks)
+    assert RunFolder.open(scratch).load_checkpoint().progress.round == 2
+    seen = []
+    write_result(cell, part, lambda line, settings: seen.append(line["round"]))
+    assert seen == [3, 4]
+    assert not scratch.exists()
+    one, other = (json.loads(cell.path(folder).read_text()) for folder in (whole, part))
+    assert one["views"] == other["views"]
+
+
+def test_an_unfinished_run_with_other_settings_is_not_gone_on_with(tmp_path):
+    first, other = (Cell("pfedrec", TINY, "strict", 0, 2, "v", {**OPTIONS, "dim": dim}) for dim in (4, 5))
+    kept_run(first, tmp_path / "run")
+    found = kept_run(other, tmp_path / "run")
+    assert found.settings.method_options["dim"] == 5

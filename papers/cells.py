@@ -175,10 +175,11 @@ def own_round(run: confed.Run, view: str, domain: str | None = None) -> dict[str
 
 
 def packed(ranks: Ranks) -> dict[str, str]:
-    """Two bytes a user, as text."""
+    """Two bytes a user, as text. An item that was never ranked lost to everybody."""
+    above = np.where(ranks.above < 0, 255, ranks.above)
     return {
         name: base64.b64encode(np.clip(values, 0, 255).astype(np.uint8).tobytes()).decode()
-        for name, values in (("above", ranks.above), ("equal", ranks.equal))
+        for name, values in (("above", above), ("equal", ranks.equal))
     }
 
 

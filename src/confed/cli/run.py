@@ -92,6 +92,8 @@ def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str
     return chosen
 
 
+_ELSEWHERE = "not in all domains with three items, and were left out: --set population=all trains with them"
+
 _CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
 
 
@@ -118,6 +120,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
             of = "every domain" if "domains" in summary else "a client"
             console.print(f"upload of {of} in a round: {sizes}", highlight=False)
+        if summary.get("left_out"):
+            console.print(f"{summary['left_out']:,} users are {_ELSEWHERE}", highlight=False)
         if "run_dir" in summary:
             console.print(f"run folder: {summary['run_dir']}", highlight=False)
 

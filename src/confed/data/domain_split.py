@@ -57,6 +57,8 @@ class DomainSplit:
 
     parts: Mapping[str, Split | ColdSplit]
     matching: Matching
+    left_out: int
+    """People of the data who are in no domain of the split."""
 
     @property
     def users(self) -> int:
@@ -77,7 +79,9 @@ def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
     else:
         parts = {name: split(part, protocol, seed) for name, part in _population(data, protocol).parts.items()}
     salt = fingerprint(seed, "matching").to_bytes(8, "little")
-    return DomainSplit(parts, match({name: hashed(part.user_ids, salt) for name, part in parts.items()}))
+    matching = match({name: hashed(part.user_ids, salt) for name, part in parts.items()})
+    used = {user for part in parts.values() for user in part.user_ids}
+    return DomainSplit(parts, matching, left_out=data.n_users - len(used))
 
 
 def _population(data: Domains, protocol: Protocol) -> Domains:
@@ -93,8 +97,11 @@ def _cold(data: Domains, seed: int) -> dict[str, ColdSplit]:
         )
     shared = data.shared()
     tenth = len(shared) // 10
-    if not tenth:
-        raise ConfedError(f"--protocol cold takes a tenth of the shared users, {data.name} has {len(shared)} in all")
+    if tenth < 2:
+        raise ConfedError(
+            f"--protocol cold takes a tenth of the shared users, two at least, for each domain; {data.name} has "
+            f"{len(shared)} in all: it takes 20"
+        )
     first, second = data.names
     cold = {second: shared[8 * tenth : 9 * tenth], first: shared[9 * tenth :]}
     return {name: _cut_cold(data[name], cold[name], seed) for name in data.names}

@@ -157,7 +157,8 @@ class Domains:
     def keep_shared(self, min_interactions: int, *, distinct: bool) -> Domains:
         """Only users who have so many rows, or `distinct` items, in every domain."""
         rows = _in_every_domain(self._rows(), len(self.parts), min_interactions, distinct=distinct)
-        return self._with_rows(f"keeping users with {min_interactions} interactions in every domain", rows)
+        what = f"keeping users with {min_interactions} interactions in every domain (--set population=all keeps others)"
+        return self._with_rows(what, rows)
 
     def positive(self, min_rating: float) -> Domains:
         """Only interactions that are rated so high."""

@@ -1,6 +1,6 @@
 """Rounds on several domains: each company for itself, or all of them with a server between them.
 
-A domain's tensors carry its name and a slash in the state, the server's `server/`. Domains train side by side, one on
+A domain's tensors carry its name and a slash in the state, the server's `:server/`. Domains train side by side, one on
 each thread; what they do depends on their own data and on what the server sent before the round, so the order does not
 matter.
 """
@@ -29,7 +29,8 @@ from confed.silos.exchange import Exchange
 from confed.silos.preference import PreferenceSilo
 
 Cards = Mapping[View, DomainScorecard]
-_SERVER = "server"
+_SERVER = ":server"
+"""No domain can be called so."""
 
 
 class DomainTrainer(Trainer[DomainScorecard]):
@@ -80,14 +81,14 @@ class SiloEngine(DomainTrainer):
         self.server = server
         self.exchange = exchange
         self.seed = seed
+        known: tuple[View, ...] = ("local", "global") if exchange else ("local",)
         self.view = view
-        others: tuple[View, ...] = ("local", "global") if exchange else ("local",)
-        self.views = (view, *(other for other in others if other != view))
+        self.views = tuple(sorted(known, key=lambda one: one != view))
 
     def upload_parts(self) -> dict[str, int]:
         if not self.exchange:
             return {}
-        return {name: self._sent(name, 0).nbytes for name in self.silos}
+        return {name: self._sent(name, self._told(name), 0).nbytes for name in self.silos}
 
     def round(self, number: int, cards: Cards) -> RoundReport:
         received = {name: self._received(name) for name in self.silos}
@@ -95,11 +96,12 @@ class SiloEngine(DomainTrainer):
         note: dict[str, Any] = {"losses": dict(zip(self.silos, losses, strict=True))}
         up = down = 0
         if self.exchange:
-            uploads = {name: self._sent(name, number) for name in self.silos}
+            told = {name: self._told(name) for name in self.silos}
+            uploads = {name: self._sent(name, rows, number) for name, rows in told.items()}
             self.server.aggregate(list(uploads.values()))
             up = sum(upload.nbytes for upload in uploads.values())
             down = sum(rows.nbytes for rows in received.values() if rows)
-            note |= self.exchange.note({name: silo.share() for name, silo in self.silos.items()})
+            note |= self.exchange.note(told)
         self._fill(cards)
         return RoundReport(float(np.mean(losses)), len(self.silos), up, down, note)
 
@@ -113,11 +115,16 @@ class SiloEngine(DomainTrainer):
         """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""
         return self.server.download(self.silos[name].shared.people) if self.exchange else None
 
-    def _sent(self, name: str, number: int) -> PeopleRows:
+    def _told(self, name: str) -> Rows:
+        """What a company has to tell: about shared users that it has interactions of."""
         silo = self.silos[name]
+        return {part: tensor[silo.shared.known] for part, tensor in silo.share().items()}
+
+    def _sent(self, name: str, rows: Rows, number: int) -> PeopleRows:
+        """The same as it leaves. The noise is a function of the run's seed, so that runs can be repeated."""
+        shared = self.silos[name].shared
         assert self.exchange is not None
-        rows = {part: tensor[silo.shared.known] for part, tensor in silo.share().items()}
-        return PeopleRows(silo.shared.people[silo.shared.known], self.exchange.protect(rows, self.seed, number, name))
+        return PeopleRows(shared.people[shared.known], self.exchange.protect(rows, self.seed, number, name))
 
     def _fill(self, cards: Cards) -> None:
         for view, card in cards.items():

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.data.domain_split import ColdSplit
 from confed.errors import ConfedError
 from confed.evaluation.evaluator import FULL, PARTS, SAMPLED, Part, Result, comparable
-from confed.evaluation.metrics import Ints, Ranks
+from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import Protocol
 from confed.ragged import Ragged
 from confed.random import Stream
@@ -37,7 +38,7 @@ class ColdEvaluator:
             for part in PARTS
         }
 
-    def _draw(self, held_out: Ragged, count: int, stream: Stream) -> Ints:
+    def _draw(self, held_out: Ragged, count: int, stream: Stream) -> NDArray[np.int32]:
         """(interactions, count) items that were trained on and that the user does not have."""
         place = np.searchsorted(self.trained, held_out.values)
         there = self.trained[np.minimum(place, len(self.trained) - 1)] == held_out.values
@@ -49,9 +50,12 @@ class ColdEvaluator:
                 f"{count} sampled candidates are asked for, but only {int(pool.min())} items were trained on: "
                 f"lower `negatives` (--set negatives={max(int(pool.min()) // 2, 1)})"
             )
-        case = np.arange(len(row))
-        ranks = stream.distinct(case, np.zeros_like(case), pool, count)
-        return self.trained[own.outside(np.repeat(row, count), ranks.reshape(-1), len(self.trained))].reshape(-1, count)
+        drawn = np.empty((len(row), count), dtype=np.int32)
+        for case in np.array_split(np.arange(len(row)), max(len(row) * count >> 22, 1)):
+            ranks = stream.distinct(case, np.zeros_like(case), pool[case], count).reshape(-1)
+            places = own.outside(np.repeat(row[case], count), ranks, len(self.trained))
+            drawn[case] = self.trained[places].reshape(-1, count)
+        return drawn
 
     def scorecard(self) -> ColdScorecard:
         return ColdScorecard(self)
@@ -77,7 +81,7 @@ class ColdScorecard:
             cases = Ragged(held.offsets, np.arange(len(held.values))).take(clients.numpy())
             row, case = torch.from_numpy(cases.row_of), torch.from_numpy(cases.values)
             target = scores[row, torch.from_numpy(held.values)[case]][:, None]
-            sampled = scores[row[:, None], evaluator._candidates[part][case]]
+            sampled = scores[row[:, None], evaluator._candidates[part][case].long()]
             self._ranks[SAMPLED][part].write(cases.values, target, sampled)
             self._ranks[FULL][part].write(cases.values, target, self._others(scores, part, clients)[row])
 

@@ -97,11 +97,12 @@ class Protocol(BaseModel):
     def check_cutoffs(self, items: int) -> None:
         """K beyond the list that is ranked would count every user as a hit."""
         largest = max(self.all_cutoffs)
-        for what, size in (("sampled candidates", self.negatives + 1), ("items", items)):
+        fewest = 1 + min(self.negatives, *self.more_negatives) if self.more_negatives else 1 + self.negatives
+        for what, size in (("sampled candidates", fewest), ("items", items)):
             if largest > size:
                 raise ConfedError(
                     f"K = {largest} is larger than the {size} {what} that are ranked (K = 10 is always reported): "
-                    f"lower `cutoffs` or `select_metric`, or raise `negatives` (now {self.negatives})"
+                    f"lower `cutoffs` or `select_metric`, or raise `negatives` or `more_negatives`"
                 )
 
 

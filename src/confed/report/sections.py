@@ -117,8 +117,9 @@ def _noise(run: Run) -> Found | None:
     note = next(iter(run.history[0]["server"]["noise"].values()))
     text = (
         f"What a company says of a person is clipped to length {note['clip']:g}; then every number gets Gaussian noise "
-        f"of deviation {note['noise_deviation']:g}. One round is private with ε = {note['epsilon_of_one_round']:.3g} "
-        f"at δ = 1e-5 (above 1 that is an order of magnitude only), and rounds add up."
+        f"of deviation {note['noise_deviation']:g}. That hides a row in one upload with "
+        f"ε = {note['epsilon_of_one_upload']:.3g} at δ = 1e-5 (above 1 that is an order of magnitude only); rounds and "
+        f"companies add up, and a person's interactions shape other people's rows as well."
     )
     return text, (lengths_sent(run.history).figure(), clipped_shares(run.history).figure())
 

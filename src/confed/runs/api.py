@@ -372,5 +372,7 @@ class Recommender:
         self.run = run(self.method, data, rounds=self.rounds, seed=self.seed, options=self.options, **arguments)
         return self
 
-    def recommend(self, user: str | int, k: int = 10, *, filter_seen: bool = True) -> list[Recommendation]:
-        return self.run.recommend(user, k, filter_seen=filter_seen)
+    def recommend(
+        self, user: str | int, k: int = 10, *, domain: str | None = None, filter_seen: bool = True
+    ) -> list[Recommendation]:
+        return self.run.recommend(user, k, domain=domain, filter_seen=filter_seen)

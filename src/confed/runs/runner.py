@@ -25,7 +25,7 @@ from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, StoppedError
 from confed.evaluation.domains import DomainEvaluator, DomainResult
 from confed.evaluation.evaluator import Evaluator, Result
-from confed.evaluation.protocol import View
+from confed.evaluation.protocol import Protocol, View, protocol_named
 from confed.methods.base import FederatedMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
@@ -102,6 +102,22 @@ def _require_fit(settings: Settings, *, several: bool) -> None:
             f"{settings.dataset} is one domain: it is evaluated under --protocol strict or paper, and has no "
             f"`population` of several"
         )
+    _require_switches_that_act(protocol)
+
+
+_OF_LAST_ITEMS = ["population", "more_negatives", "neg_pool", "dedupe", "candidates", "shared_candidates"]
+_OF_LAST_ITEMS += ["split_ties", "pseudo_time"]
+"""Switches of how last items are held out and ranked."""
+
+
+def _require_switches_that_act(protocol: Protocol) -> None:
+    """`cold` holds out otherwise, and what says how last items are held out would do nothing there."""
+    own = protocol_named(protocol.name)
+    if protocol.held_out != own.held_out:
+        raise ConfedError("held_out belongs to the protocol: users who are new to a domain have --protocol cold")
+    for name in _OF_LAST_ITEMS:
+        if protocol.held_out == "cold users" and getattr(protocol, name) != getattr(own, name):
+            raise ConfedError(f"{name} = {getattr(protocol, name)!r}: does nothing under --protocol cold, leave it out")
 
 
 def _filtered(data: Interactions | Domains, settings: Settings) -> Interactions | Domains:
@@ -155,8 +171,9 @@ def _silo_engine(method: SiloMethod, config: Any, settings: Settings, cut: Domai
         silos[name] = method.silo(config, part.training, shared, seed, settings.dtype)
     start = method.start(config, cut.matching.people, settings.seed, getattr(torch, settings.dtype))
     server = Barycentre(cut.matching.people, start)
-    view = settings.protocol.view or method.view
-    return SiloEngine(silos, server, view, method.exchange(config), settings.seed)
+    exchange = method.exchange(config)
+    view = settings.protocol.view or (method.view if exchange else "local")
+    return SiloEngine(silos, server, view, exchange, settings.seed)
 
 
 def _with_view(trainer: Trainer[Any], settings: Settings) -> Trainer[Any]:
@@ -304,6 +321,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "upload_bytes": totals["upload_bytes"],
         "download_bytes": totals["download_bytes"],
         "upload_parts": experiment.trainer.upload_parts(),
+        **({"left_out": experiment.cut.left_out} if isinstance(experiment.cut, DomainSplit) else {}),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }

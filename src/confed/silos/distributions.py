@@ -34,6 +34,12 @@ def unnamed(rows: Mapping[str, Tensor]) -> Tensor:
 
 
 def squared_distances(one: Tensor, other: Tensor) -> Tensor:
-    """(n, m): between all pairs of points; never negative."""
+    """(n, m): between all pairs of points; never negative.
+
+    From their common middle: untrained deviations are all near softplus(0), and squares of that size would swallow the
+    differences in single precision.
+    """
+    middle = other.detach().mean(dim=0)
+    one, other = one - middle, other - middle
     products = one @ other.T
     return (one.square().sum(dim=1)[:, None] - 2 * products + other.square().sum(dim=1)).clamp_min(0)

@@ -26,7 +26,7 @@ from confed.learner import Learner, batches_of
 from confed.random import Stream
 from confed.scoring import Scorer
 from confed.silos.base import Shared
-from confed.silos.distributions import points
+from confed.silos.distributions import points, squared_distances
 from confed.silos.metric import metric_loss
 from confed.silos.preference import Batch, PreferenceSilo, Pull
 
@@ -89,11 +89,9 @@ class GraphSilo(PreferenceSilo):
 
     def item_scorer(self, users: Tensor) -> Scorer:
         items = self.encode()[self.data.users :].detach()
-        lengths = items.square().sum(dim=1)
 
         def score(clients: Tensor) -> Tensor:
-            chosen = users.index_select(0, clients)
-            return 2 * chosen @ items.T - lengths - chosen.square().sum(dim=1, keepdim=True)
+            return -squared_distances(users.index_select(0, clients), items)
 
         return score
 

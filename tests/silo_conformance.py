@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from confed.data.domain_split import DomainSplit
 from confed.engines.domains import DomainTrainer, SiloEngine
+from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.records import PeopleRows
 from confed.runs.runner import make_domain_trainer
@@ -142,13 +143,13 @@ class SiloConformance(DomainConformance):
     def test_nothing_but_the_declared_rows_of_shared_users_leaves_a_company(self) -> None:
         engine = self.engine()
         for number in (1, 2):
-            for silo, upload in zip(engine.silos.values(), self.sent(engine, number), strict=False):
+            for silo, upload in zip(engine.silos.values(), self.sent(engine, number), strict=True):
                 assert tuple(upload.tensors) == self.uploads
                 assert torch.equal(upload.people, silo.shared.people[silo.shared.known])
-                assert len(upload.people) < silo.data.users, "the tiny data has users of one domain only"
-                for rows in upload.tensors.values():
-                    assert rows.shape == (len(upload.people), rows.shape[1])
-                    assert rows.shape[1] not in (silo.data.items, silo.data.users)
+                assert 0 < len(upload.people) < silo.data.users, "the tiny data has users of one domain only"
+                shared = silo.share()
+                for name, rows in upload.tensors.items():
+                    assert torch.equal(rows, shared[name][silo.shared.known])
 
     def test_the_server_knows_nothing_but_means(self) -> None:
         """And each is the mean over the companies that know the person, counted by brute force."""
@@ -194,14 +195,21 @@ class SiloConformance(DomainConformance):
     def test_serving_under_both_views(self, view: str) -> None:
         self.check_serving({"view": view})
 
-    def test_noise_on_uploads_is_reported_and_bounded(self) -> None:
-        noisy = self.engine(options={**self.options, "upload_clip": 0.5, "upload_noise": 0.2})
-        plain = self.engine()
-        assert tuple(self.sent(noisy, 1)[0].tensors) == self.uploads
-        plain.round(1, {})
+    def test_noise_on_uploads_is_reported_and_rows_are_clipped(self) -> None:
+        noisy = self.engine(options={**self.options, "upload_clip": 0.05, "upload_noise": 1e-9})
+        upload = self.sent(noisy, 1)[0]
+        assert tuple(upload.tensors) == self.uploads
+        length = torch.cat(list(upload.tensors.values()), dim=1).norm(dim=1)
+        assert (length <= 0.05 + 1e-3).all()
         report = noisy.round(2, {})
         for note in report.server["noise"].values():
-            assert note["clip"] == 0.5
-            assert note["noise_deviation"] == pytest.approx(0.1)
+            assert note["clip"] == 0.05
+            assert note["noise_deviation"] == pytest.approx(5e-11)
+        loud = self.engine(options={**self.options, "upload_clip": 0.05, "upload_noise": 1.0})
+        loud.round(1, {})
         name = self.uploads[0]
-        assert not torch.equal(noisy.server.state()[name], plain.server.state()[name])
+        assert not torch.equal(noisy.server.state()[name], loud.server.state()[name])
+
+    def test_only_views_that_there_are(self) -> None:
+        with pytest.raises(ConfedError, match="can be scored under"):
+            self.trainer(options={**self.options, "view": "pushed"})

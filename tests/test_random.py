@@ -63,3 +63,28 @@ def test_too_long_rows_are_refused():
 
 def test_order_is_a_permutation():
     assert sorted(Stream.of(0, "o").order(100).tolist()) == list(range(100))
+
+
+def test_many_without_replacement():
+    """Above 256 draws the first different numbers of a longer sequence: distinct, and a function of the key."""
+    clients, slots = np.arange(40), np.zeros(40, dtype=np.int64)
+    size = np.where(clients % 2, 300, 5000)
+    picks = Stream.of(0, "many").distinct(clients, slots, size, 300)
+    for row, most in zip(picks, size, strict=True):
+        assert len(set(row.tolist())) == 300
+        assert row.min() >= 0 and row.max() < most
+    assert set(picks[1].tolist()) == set(range(300))
+    again = Stream.of(0, "many").distinct(clients[5:6], slots[5:6], size[5:6], 300)
+    assert again[0].tolist() == picks[5].tolist()
+    other = Stream.of(0, "many").distinct(clients[:1], slots[:1] + 1, size[:1], 300)
+    assert other[0].tolist() != picks[0].tolist()
+
+
+def test_many_draws_are_uniform():
+    n = 400
+    zeros = np.zeros(n, dtype=np.int64)
+    picks = Stream.of(1, "many").distinct(np.arange(n), zeros, np.full(n, 1000), 300)
+    counts = np.bincount(picks.reshape(-1), minlength=1000)
+    assert abs(counts.std() - np.sqrt(n * 0.3 * 0.7)) < 1.5
+    assert abs(picks.mean() - 499.5) < 3
+    assert abs(picks[:, 0].mean() - 499.5) < 45

@@ -90,8 +90,9 @@ def test_the_halves_depend_on_the_seed_and_nothing_else_does():
 def test_cold_is_for_two_domains_with_ten_shared_users():
     with pytest.raises(ConfedError, match="has 3: use --protocol warm"):
         split_domains(tiny_domains.domains(), COLD, 0)
-    with pytest.raises(ConfedError, match="a tenth of the shared users"):
-        split_domains(pair(8, 1.0), COLD, 0)
+    with pytest.raises(ConfedError, match="it takes 20"):
+        split_domains(pair(19, 1.0), COLD, 0)
+    assert split_domains(pair(20, 1.0), COLD, 0).parts["b"].test.values.size
 
 
 def test_users_without_three_items_in_a_domain_are_left_out_of_it():

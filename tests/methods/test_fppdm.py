@@ -1,12 +1,19 @@
+from functools import cache
+
 import pytest
 import torch
 from benchmarks.plain_silo import PlainFPPDM, train
 
+from confed.data.domain_split import split_domains
+from confed.data.synthetic_domains import synthetic_domains
+from confed.errors import ConfedError
+from confed.evaluation.domains import DomainEvaluator
+from confed.evaluation.protocol import COLD
 from confed.learner import batches_of
 from confed.methods.fppdm import FPPDM, FPPDMPlus
 from confed.runs.settings import resolve
 from confed.silos.distributions import unnamed
-from tests.conformance import assert_equal_states
+from tests.conformance import SEED, assert_equal_states
 from tests.silo_conformance import SiloConformance
 
 SMALL = {"dim": 6, "batch_size": 32, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.01}
@@ -44,6 +51,8 @@ class TestFPPDM(SiloConformance):
         report = engine.round(1, {})
         assert (report.upload_bytes, report.download_bytes) == (0, 0)
         assert engine.views == ("local",)
+        with pytest.raises(ConfedError, match="can be scored under local"):
+            self.trainer(options={**self.options, "variant": "alone", "view": "global"})
         assert engine.upload_parts() == {}
         assert not engine.server.state()
 
@@ -77,6 +86,36 @@ class TestFPPDM(SiloConformance):
                 rows.append(silo.params["nodes"][silo.shared.users[place]])
             assert torch.equal(*rows) == common
             assert not torch.equal(first.params["nodes"][-5:], second.params["nodes"][-5:])
+
+
+class TestColdUsers(SiloConformance):
+    """Companies that are told about users of whom they have nothing themselves."""
+
+    method = "fppdm"
+    options = {**SMALL, "alignment": 0.5}
+    uploads = ("mean", "deviation")
+
+    def cut(self):
+        return cold_cut()
+
+    def metrics(self, trainer, number):
+        evaluator = DomainEvaluator(self.cut(), TINY_COLD, SEED)
+        cards = {view: evaluator.scorecard() for view in trainer.views}
+        trainer.round(number, cards)
+        return {view: card.result().metrics("test") for view, card in cards.items()}
+
+    def test_more_is_heard_than_told(self):
+        report = self.engine_after_a_round(self.engine()).round(2, {})
+        assert report.download_bytes > report.upload_bytes
+
+
+@cache
+def cold_cut():
+    data = synthetic_domains(domains=2, users=60, items=40, interactions_per_user=8, overlap=0.9, seed=1)
+    return split_domains(data, COLD, 0)
+
+
+TINY_COLD = COLD.model_copy(update={"negatives": 15, "select_metric": "mrr@16"})
 
 
 class TestFPPDMPlus(SiloConformance):

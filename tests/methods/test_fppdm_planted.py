@@ -36,6 +36,7 @@ def test_federating_helps_the_sparse_domain(folder):
 
 
 def test_co_clustering_finds_the_planted_groups(folder):
+    """The clusters of all users agree with the groups. They do so without ℓ_C as well: it acts on what it finds."""
     found = run("fppdm++", folder, alignment=0.5, clusters=3)
     truth = synthetic_domains_truth(**WORLD)
     experiment = found._prepared()

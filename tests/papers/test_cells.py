@@ -1,8 +1,10 @@
 import json
 
+import numpy as np
 import pytest
-from papers.cells import UNFINISHED, Cell, kept_run, load_results, pooled, run_cells, write_result
+from papers.cells import UNFINISHED, Cell, kept_run, load_results, packed, pooled, run_cells, unpacked, write_result
 
+from confed.evaluation.metrics import Ranks
 from confed.runs.folder import RunFolder
 
 TINY = "synthetic:users=40,items=80,seed=2"
@@ -27,6 +29,11 @@ def test_cells_are_written_once_and_never_run_again(tmp_path):
 def test_names_tell_configurations_apart():
     names = {c.name for c in cells(0, 1)} | {Cell("popularity", TINY, "paper", 0).name}
     assert len(names) == 3
+
+
+def test_an_item_that_was_never_ranked_is_no_hit():
+    ranks = unpacked(packed(Ranks(np.array([-1, 0, 300]), np.array([0, 0, 2]))))
+    assert ranks.per_user("hr", 10, "expected").tolist() == [0.0, 1.0, 0.0]
 
 
 def test_pooled():

@@ -104,6 +104,44 @@ def test_the_population_is_of_several_domains_only(tmp_path):
         confed.run("pfedrec", "synthetic:users=40,items=300", rounds=1, options={"population": "all"}, out=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("cold", {"population": "shared"}),
+        ("cold", {"more_negatives": 30}),
+        ("cold", {"neg_pool": "unseen"}),
+        ("warm", {"held_out": "cold users"}),
+    ],
+)
+def test_switches_that_would_do_nothing_are_refused(tmp_path, protocol, options):
+    data = "synthetic:domains=2,users=100,items=60,interactions_per_user=10"
+    with pytest.raises(ConfedError, match=r"does nothing|belongs to the protocol"):
+        confed.run("fppdm", data, protocol=protocol, rounds=1, options=options, out=tmp_path)
+
+
+def test_one_domain_has_no_new_users(tmp_path):
+    with pytest.raises(ConfedError, match="belongs to the protocol"):
+        confed.run(
+            "pfedrec", "synthetic:users=40,items=300", rounds=1, options={"held_out": "cold users"}, out=tmp_path
+        )
+
+
+def test_a_domain_may_be_called_server(tmp_path):
+    parts = synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10).parts
+    found = run(tmp_path, data={"server": parts["a"].frame, "client": parts["b"].frame})
+    again = confed.resume(found.folder.path, rounds=4)
+    assert set(again.summary["domains"]) == {"server", "client"}
+
+
+def test_users_who_were_left_out_are_counted(tmp_path):
+    data = "synthetic:domains=2,users=40,items=60,interactions_per_user=10,overlap=0.5"
+    left_out = run(tmp_path, data=data).summary["left_out"]
+    assert left_out == 20
+    everybody = run(tmp_path, data=data, options={**SMALL, "population": "all"}).summary
+    assert everybody["left_out"] == 0
+    assert everybody["users"] == 40
+
+
 def test_seeds_are_pooled_domain_by_domain(tmp_path):
     pooled = confed.compare(["fppdm"], TINY, seeds=2, rounds=1, options=SMALL, out=tmp_path)[0]
     values = [one["domains"]["a"]["hr@10"] for one in pooled["runs"]]

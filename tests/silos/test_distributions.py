@@ -37,6 +37,15 @@ def test_equal_gaussians_have_distance_zero_and_none_is_negative():
     assert found.diagonal().max() < 1e-4
 
 
+def test_small_differences_of_large_points_survive_single_precision():
+    """Untrained deviations are all near 0.69: what tells users apart is a ten-thousandth of their length."""
+    points_ = 0.69 + 1e-3 * torch.randn(60, 128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    exact = squared_distances(points_, points_)
+    found = squared_distances(points_.float(), points_.float()).double()
+    off = ~torch.eye(60, dtype=torch.bool)
+    assert float(((found - exact).abs() / exact)[off].max()) < 1e-2
+
+
 def test_deviations_are_positive_whatever_the_encoder_says():
     mean, _ = gaussians(4, 3, 2)
     where = points(mean, torch.full((4, 3), -1e4, dtype=torch.float64))

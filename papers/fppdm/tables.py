@@ -120,7 +120,8 @@ def difference(one: Sequence[Result], other: Sequence[Result], domain: str, metr
 
 
 def _shown(found: Difference) -> str:
-    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}), p = {found.p:.3f}"
+    chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
+    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}), {chance}"
 
 
 def planted(results: Sequence[Result]) -> str:

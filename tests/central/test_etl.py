@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch.nn import functional
 from confed.central.etl import ETLTrainer, persons
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.matching import match
-from confed.data.split import Split, TrainingData
+from confed.data.split import TrainingData
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
@@ -53,7 +54,7 @@ def without_interactions(of, domain, users):
     part = of.parts[domain]
     rows = Ragged.of([[] if user in users else part.training.positives[user] for user in range(part.users)])
     training = TrainingData(part.items, rows, rows.unique())
-    changed = Split(training, part.validation, part.test, part.seen, part.user_ids, part.item_ids)
+    changed = replace(part, training=training)
     return DomainSplit({**of.parts, domain: changed}, of.matching)
 
 
@@ -343,7 +344,7 @@ def test_identical_people_stay_finite():
     for name, part in of.parts.items():
         rows = Ragged.of([[0, 1]] * part.users)
         training = TrainingData(part.items, rows, rows)
-        parts[name] = Split(training, part.validation, part.test, part.seen, part.user_ids, part.item_ids)
+        parts[name] = replace(part, training=training)
     ours = trained(of=DomainSplit(parts, of.matching))
     assert all(bool(tensor.isfinite().all()) for tensor in ours.state().values())
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.matching import Matching, hashed, match
-from confed.data.split import FEWEST_ITEMS, Split, TrainingData, split
+from confed.data.split import FEWEST_ITEMS, Cut, Split, TrainingData, split
 from confed.errors import ConfedError
 from confed.evaluation.protocol import Protocol
 from confed.ragged import Ragged
@@ -30,25 +30,12 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class ColdSplit:
-    """One domain in which some users are new."""
+class ColdSplit(Cut):
+    """One domain in which some users are new: all they did there is held out."""
 
-    training: TrainingData
     validation: Ragged
     """Per user, all its items if it is a cold user for validation; else none."""
     test: Ragged
-    seen: Ragged
-    """Per user, sorted and distinct: the items of all its parts. For the evaluator only."""
-    user_ids: list[str]
-    item_ids: list[str]
-
-    @property
-    def users(self) -> int:
-        return self.training.users
-
-    @property
-    def items(self) -> int:
-        return self.training.items
 
 
 @dataclass(frozen=True)
@@ -57,7 +44,7 @@ class DomainSplit:
 
     parts: Mapping[str, Split | ColdSplit]
     matching: Matching
-    left_out: int
+    left_out: int = 0
     """People of the data who are in no domain of the split."""
 
     @property
@@ -119,4 +106,4 @@ def _cut_cold(data: Interactions, cold: list[str], seed: int) -> ColdSplit:
         for kind in range(3)
     )
     seen = Ragged.group(data.user_index, data.item_index, data.n_users).unique()
-    return ColdSplit(TrainingData(data.n_items, trains, trains), validation, test, seen, data.users, data.items)
+    return ColdSplit(TrainingData(data.n_items, trains, trains), seen, data.users, data.items, validation, test)

@@ -47,13 +47,10 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class Split:
-    """A dataset cut for one protocol and seed."""
+class Cut:
+    """A dataset of which something is held out."""
 
     training: TrainingData
-    validation: Ints
-    """(users,) the held-out validation item of each user."""
-    test: Ints
     seen: Ragged
     """Per user, sorted and distinct: the items of all its splits. For the evaluator only."""
     user_ids: list[str]
@@ -66,6 +63,15 @@ class Split:
     @property
     def items(self) -> int:
         return self.training.items
+
+
+@dataclass(frozen=True)
+class Split(Cut):
+    """A dataset cut for one protocol and seed: of every user two items are held out."""
+
+    validation: Ints
+    """(users,)"""
+    test: Ints
 
 
 def split(data: Interactions, protocol: Protocol, seed: int) -> Split:

@@ -136,7 +136,7 @@ def test_companies_see_their_users_as_they_told_the_server(tmp_path):
         told = np.zeros((matching.people, FEW["dim"]))
         for domain, users in seen.items():
             told[matching.numbers[domain]] += users.chosen[part].numpy()[matching.users[domain]] / len(seen)
-        np.testing.assert_allclose(run.best_state()[f"server/{part}"].numpy(), told, atol=1e-6)
+        np.testing.assert_allclose(run.best_state()[f":server/{part}"].numpy(), told, atol=1e-6)
         assert not np.array_equal(seen["a"].start[part], seen["a"].chosen[part])
     assert seen["a"].users == run._prepared().cut.parts["a"].user_ids
 

@@ -36,6 +36,7 @@ BACKBONES = ("fedmf", "fedncf")
 NOISE = (0.1, 0.2, 0.3, 0.4)
 SATURATING = {"reproduction": {"saturating_bce": True}}
 WEIGHTS = (0.001, 0.01, 0.05, 0.1, 0.3)
+BEST = 0.01
 CLUSTERS = (10, 20, 45, 60, 100, 150)
 
 
@@ -117,8 +118,11 @@ def noise() -> list[Cell]:
 
 
 def weights() -> list[Cell]:
-    """Table 8. The default, 0.005, is in table 2."""
-    return [_cell(f"contrast {weight}", {"contrast": weight}) for weight in WEIGHTS]
+    """Table 8. The paper's own choice, 0.005, is in table 2; the best of ours is run with more seeds."""
+    return [
+        *(_cell(f"contrast {weight}", {"contrast": weight}) for weight in WEIGHTS),
+        *(_cell(f"contrast {BEST}", {"contrast": BEST}, seed=seed) for seed in SEEDS[1:]),
+    ]
 
 
 def clusters() -> list[Cell]:

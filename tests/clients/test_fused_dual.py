@@ -50,6 +50,9 @@ def cohort(backbone, procedure, dtype):
         {"variant": "C1"},
         {"variant": "C4", "batch_decay": 1.0},
         {"variant": "C6"},
+        {"ace": "consensus"},
+        {"ace": "unified"},
+        {"variant": "C1", "ace": "unified"},
     ],
 )
 @pytest.mark.parametrize("batch_size", [7, 256])
@@ -81,7 +84,6 @@ def assert_fused_equals_batched(backbone, procedure, dtype, tolerance, prepare=l
         {"backbone": "pfedrec"},
         {"backbone": "fedncf"},
         {"backbone": "fedrap"},
-        {"ace": "consensus"},
         {"consistency": "Ls"},
         {"complementarity": "Lm"},
         {"top_one": "shifted"},

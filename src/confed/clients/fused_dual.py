@@ -10,6 +10,8 @@ and one product with a d x d matrix:
 
 so that a step reads and writes each table a few times, where the batched form (`Cohort`, which the tests hold this
 against) sends some seventy tensors of that size through memory.
+
+All compiled functions stand in this file: what was compiled earlier is found stale by the caller's own file alone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
-from confed.clients.backbones import AdaptiveTransfer, Backbone, DualTable, NoTransfer
+from confed.clients.backbones import AdaptiveTransfer, Backbone, DualTable, LearnedTransfer, NoTransfer, Transfer
 from confed.clients.backbones.dual import OWN
 from confed.clients.objectives import BCE
 from confed.clients.objectives.dual import ListNet, Orthogonal
@@ -43,7 +45,7 @@ def fusable_dual(backbone: Backbone, procedure: Procedure) -> bool:
     if not isinstance(backbone, DualTable) or not backbone.backbone.bilinear or len(procedure.steps) != 1:
         return False
     step, transfer = procedure.steps[0], backbone.transfer
-    known = isinstance(transfer, NoTransfer | AdaptiveTransfer)
+    known = isinstance(transfer, NoTransfer | LearnedTransfer | AdaptiveTransfer)
     plain = step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE
     everything = set(step.rates) == {spec.name for spec in backbone.params}
     nets = [torch.as_tensor(step.rates[spec.name]) for spec in transfer.params if spec.name in step.rates]
@@ -83,11 +85,6 @@ def train_dual(
     vectors = params[form.vector]
     biases = params[form.bias] if form.bias else vectors.new_zeros(clients, 1)
     own = {name: per_client(rate, clients) for name, rate in rates.items()}
-    made = isinstance(transfer, AdaptiveTransfer)
-    layers = range(transfer.layers) if isinstance(transfer, AdaptiveTransfer) else range(0)
-    net = tuple(params[f"generator_weight_{layer}"].numpy() for layer in layers)
-    net_biases = tuple(params[f"generator_bias_{layer}"].numpy() for layer in layers)
-    nothing = (vectors.new_zeros(clients, 0, 0).numpy(),), (vectors.new_zeros(clients, 0).numpy(),)
     weights = _weights(procedure)
     losses = np.zeros((3, clients))
     _train(
@@ -95,8 +92,7 @@ def train_dual(
         biases.numpy(),
         tables[form.table].numpy(),
         tables[OWN].numpy(),
-        net or nothing[0],
-        net_biases or nothing[1],
+        *_net(transfer, params, vectors),
         _shape(transfer),
         weights,
         (
@@ -104,7 +100,7 @@ def train_dual(
             own[form.bias] if form.bias else np.zeros(clients),
             own[form.table],
             own[OWN],
-            own["generator_weight_0"] if made else np.zeros(clients),
+            own[transfer.params[0].name] if transfer.params else np.zeros(clients),
         ),
         procedure.batch_decay,
         rows.local.numpy(),
@@ -132,11 +128,27 @@ def _weights(procedure: Procedure) -> tuple[float, float, float]:
     return alike, temperature, apart
 
 
-def _shape(transfer: object) -> tuple[bool, float, bool, bool]:
-    """Whether a matrix is made, α, whether it is added to the identity, whether prototypes carry gradient."""
+def _net(
+    transfer: Transfer, params: Mapping[str, Tensor], like: Tensor
+) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    """Weights and biases of the layers; of a learned matrix, itself and nothing; without a transfer, nothing."""
     if isinstance(transfer, AdaptiveTransfer):
-        return True, transfer.scale, transfer.residual, not transfer.detach_prototypes
-    return False, 0.0, False, False
+        layers = range(transfer.layers)
+        weights = tuple(params[f"generator_weight_{layer}"].numpy() for layer in layers)
+        return weights, tuple(params[f"generator_bias_{layer}"].numpy() for layer in layers)
+    nothing = like.new_zeros(len(like), 0).numpy()
+    matrices = [params[spec.name].numpy() for spec in transfer.params]
+    return (*matrices,) or (nothing[:, :, None],), (nothing,)
+
+
+def _shape(transfer: Transfer) -> tuple[bool, bool, bool, float, bool, bool]:
+    """Whether there is a matrix, whether it is made, whether it reshapes the own table too; of one that is made: α,
+    whether it is added to the identity, whether prototypes carry gradient.
+    """
+    if isinstance(transfer, AdaptiveTransfer):
+        return True, True, False, transfer.scale, transfer.residual, not transfer.detach_prototypes
+    learned = isinstance(transfer, LearnedTransfer)
+    return learned, False, isinstance(transfer, LearnedTransfer) and transfer.unified, 0.0, False, False
 
 
 @cache
@@ -159,7 +171,7 @@ def _train(
     own: Floats,
     net: tuple[Floats, ...],
     net_biases: tuple[Floats, ...],
-    shape: tuple[bool, float, bool, bool],
+    shape: tuple[bool, bool, bool, float, bool, bool],
     weights: tuple[float, float, float],
     rates: tuple[Floats, Floats, Floats, Floats, Floats],
     decay: float,
@@ -175,60 +187,68 @@ def _train(
 
     `orders` (epochs, clients, rows) says in which order an epoch takes the rows.
     """
-    items, width = shared.shape[1], shared.shape[2]
-    dtype = shared.dtype
-    made, alpha, residual, carried = shape
+    table, width, dtype = shared.shape[1:], shared.shape[2], shared.dtype
+    reshaped, made, unified, alpha, residual, carried = shape
     alike, temperature, apart = weights
-    enhanced, by_enhanced = np.empty((items, width), dtype), np.empty((items, width), dtype)
-    by_own, by_shared = np.empty((items, width), dtype), np.empty((items, width), dtype)
+    enhanced, turned, by_enhanced = np.empty(table, dtype), np.empty(table, dtype), np.empty(table, dtype)
+    by_own, by_shared, by_turned = np.empty(table, dtype), np.empty(table, dtype), np.empty(table, dtype)
     matrix, by_matrix = np.zeros((width, width), dtype), np.zeros((width, width), dtype)
-    slope, prototypes = np.empty(items, dtype), np.empty(2 * width, dtype)
-    ascent = np.empty(width, dtype)
+    slope, prototypes, ascent = np.empty(table[0], dtype), np.empty(2 * width, dtype), np.empty(width, dtype)
     for u in range(len(lengths)):
         favourites = np.nonzero(liked[u])[0]
+        chosen = favourites if carried else favourites[:0]
         factor = 1.0
         for epoch in range(len(orders)):
             losses[:, u] = 0.0
             for start in range(0, lengths[u], batch_size):
                 slots = orders[epoch, u, start : min(start + batch_size, lengths[u])]
-                hidden = [prototypes]
-                seen = shared[u]
+                hidden, seen, held = [prototypes], shared[u], own[u]
                 if made:
                     _mean_rows(shared[u], favourites, prototypes[:width])
                     _mean_rows(own[u], favourites, prototypes[width:])
                     _generate(net, net_biases, u, hidden)
-                    matrix[:] = (dtype.type(alpha) * hidden[-1]).reshape(width, width)
-                    if residual:
-                        for c in range(width):
-                            matrix[c, c] += 1.0
+                if reshaped:
+                    _fill_matrix(matrix, net[0][u], hidden[-1], made, alpha, residual)
                     np.dot(shared[u], matrix.T, enhanced)
                     seen = enhanced
-                found = _slopes(vectors[u], biases[u, 0], seen, own[u], local[u], labels[u], slots, slope, ascent)
+                if unified:
+                    np.dot(own[u], matrix.T, turned)
+                    held = turned
+                found = _slopes(vectors[u], biases[u, 0], seen, held, local[u], labels[u], slots, slope, ascent)
                 losses[0, u] += found[0]
-                if apart != 0.0:
-                    losses[2, u] += _uncorrelate(seen, own[u], apart, by_enhanced, by_own)
-                else:
-                    by_enhanced[:] = 0.0
-                    by_own[:] = 0.0
+                losses[2, u] += _uncorrelate(seen, held, apart, by_enhanced, by_own)
                 _add_outer(slope, vectors[u], by_enhanced, by_own)
-                if alike != 0.0:
-                    losses[1, u] += _consist(seen, own[u], favourites, alike, temperature, by_enhanced, by_own)
-                if made:
+                losses[1, u] += _consist(seen, held, favourites, alike, temperature, by_enhanced, by_own)
+                if reshaped:
                     np.dot(by_enhanced, matrix, by_shared)
                     np.dot(by_enhanced.T, shared[u], by_matrix)
+                if unified:
+                    by_matrix += np.dot(by_own.T, own[u])
+                    np.dot(by_own, matrix, by_turned)
+                if made:
                     slopes = (dtype.type(alpha) * by_matrix).reshape(-1)
                     below = _step_net(net, net_biases, u, hidden, slopes, rates[4][u] * factor)
-                    if carried:
-                        _add_to_rows(by_shared, favourites, below[:width])
-                        _add_to_rows(by_own, favourites, below[width:])
-                _descend(shared[u], by_shared if made else by_enhanced, rates[2][u] * factor)
-                _descend(own[u], by_own, rates[3][u] * factor)
-                rate = dtype.type(rates[0][u] * factor)
-                for c in range(width):
-                    vectors[u, c] -= rate * ascent[c]
+                    _add_to_rows(by_shared, chosen, below[:width])
+                    _add_to_rows(by_own, chosen, below[width:])
+                elif reshaped:
+                    _descend(net[0][u], by_matrix, rates[4][u] * factor)
+                _descend(shared[u], by_shared if reshaped else by_enhanced, rates[2][u] * factor)
+                _descend(own[u], by_turned if unified else by_own, rates[3][u] * factor)
+                vectors[u] -= dtype.type(rates[0][u] * factor) * ascent
                 biases[u, 0] -= rates[1][u] * factor * found[1]
                 factor *= decay
         losses[:, u] /= (lengths[u] + batch_size - 1) // batch_size
+
+
+@compiled
+def _fill_matrix(matrix: Floats, learned: Floats, generated: Floats, made: bool, alpha: float, residual: bool) -> None:
+    if not made:
+        matrix[:] = learned
+        return
+    matrix[:] = (matrix.dtype.type(alpha) * generated).reshape(matrix.shape)
+    if residual:
+        for c in range(len(matrix)):
+            matrix[c, c] += 1.0
 
 
 @compiled
@@ -346,6 +366,8 @@ def _consist(
     by_own: Floats,
 ) -> float:
     """β_a · L_a; its gradients are added to those given."""
+    if weight == 0.0:
+        return 0.0
     items, width = own.shape
     sizes, cosines = np.empty((2, items), own.dtype), np.empty((2, items), own.dtype)
     means = np.empty((2, width), own.dtype)
@@ -427,6 +449,10 @@ def _pull_by_cosines(
 @compiled
 def _uncorrelate(shared: Floats, own: Floats, weight: float, by_shared: Floats, by_own: Floats) -> float:
     """β_o · L_o; `by_shared` and `by_own` receive its gradients."""
+    if weight == 0.0:
+        by_shared[:] = 0.0
+        by_own[:] = 0.0
+        return 0.0
     items, width = own.shape
     correlation = np.dot(shared.T, own) / own.dtype.type(items)
     value = (correlation * correlation).sum() / width

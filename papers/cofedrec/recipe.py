@@ -36,7 +36,10 @@ BACKBONES = ("fedmf", "fedncf")
 NOISE = (0.1, 0.2, 0.3, 0.4)
 SATURATING = {"reproduction": {"saturating_bce": True}}
 WEIGHTS = (0.001, 0.01, 0.05, 0.1, 0.3)
-BEST = 0.01
+OURS = 0.01
+"""Chosen by validation: the default on ml-100k."""
+PRINTED = {"ml-100k": {"contrast": 0.005}}
+"""The paper's own setting, with which every cell is run that does not say another, where it is not our default."""
 CLUSTERS = (10, 20, 45, 60, 100, 150)
 
 
@@ -49,7 +52,8 @@ def _cell(
     seed: int = 0,
     rounds: int = 100,
 ) -> Cell:
-    return Cell("cofedrec", dataset, protocol, seed, rounds, variant, options, detailed=True)
+    chosen = {**PRINTED.get(dataset, {}), **options}
+    return Cell("cofedrec", dataset, protocol, seed, rounds, variant, chosen, detailed=True)
 
 
 def table_2() -> list[Cell]:
@@ -118,10 +122,11 @@ def noise() -> list[Cell]:
 
 
 def weights() -> list[Cell]:
-    """Table 8. The paper's own choice, 0.005, is in table 2; the best of ours is run with more seeds."""
+    """Table 8. The paper's choice, 0.005, is in table 2; ours is run with more seeds, and under `strict`."""
     return [
         *(_cell(f"contrast {weight}", {"contrast": weight}) for weight in WEIGHTS),
-        *(_cell(f"contrast {BEST}", {"contrast": BEST}, seed=seed) for seed in SEEDS[1:]),
+        *(_cell(f"contrast {OURS}", {"contrast": OURS}, seed=seed) for seed in SEEDS[1:]),
+        _cell(f"contrast {OURS}", {"contrast": OURS}, protocol="strict"),
     ]
 
 

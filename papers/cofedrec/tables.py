@@ -13,7 +13,7 @@ from confed.evaluation.significance import paired
 from confed.methods.published import published
 from papers.cells import load_results, unpacked
 from papers.cofedrec import recipe
-from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, RESULTS, SEEDS, VARIANTS, WEIGHTS
+from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, OURS, RESULTS, SEEDS, VARIANTS, WEIGHTS
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table
 
@@ -22,6 +22,11 @@ DOCS = HERE.parent.parent / "docs" / "cofedrec.md"
 PUBLISHED: Mapping[str, Mapping[str, Sequence[float]]] = tomllib.loads((HERE / "published.toml").read_text("utf-8"))
 
 AFTER = "after the server's step"
+SETTINGS = {
+    "λ = 0.005, as printed": "full",
+    "the same, with the published code's loss": "full, saturating",
+    f"λ = {OURS}, our default": f"contrast {OURS}",
+}
 _DRAWS = 10_000
 
 
@@ -60,9 +65,9 @@ def ablations(results: Sequence[Result]) -> str:
 
 
 def spread(results: Sequence[Result]) -> str:
-    """The whole method under `paper`: the loss in logit space and the published code's, three seeds and more."""
+    """The whole method under `paper`: the printed weight, with the published code's loss, and ours; seeds and more."""
     rows = []
-    for loss, variant in (("logit space (default)", "full"), ("the published code's", "full, saturating")):
+    for setting, variant in SETTINGS.items():
         every = select(results, variant)
         few = [r for r in every if r["seed"] in SEEDS]
         for found in [few] if len(few) == len(every) else [few, every]:
@@ -70,8 +75,8 @@ def spread(results: Sequence[Result]) -> str:
                 hits = [r["own_round"]["pushed"]["hr@10"] for r in found]
                 columns = (pair(found, own(lambda r: "local")), pair(found, own(served)))
                 seeds = f"{min(r['seed'] for r in found)} to {max(r['seed'] for r in found)}"
-                rows.append([loss, seeds, *columns, f"{min(hits):.2f}, {max(hits):.2f}"])
-    return table(["loss", "seeds", "local", "pushed", "pushed, lowest and highest HR@10"], rows)
+                rows.append([setting, seeds, *columns, f"{min(hits):.2f}, {max(hits):.2f}"])
+    return table(["setting", "seeds", "local", "pushed", "pushed, lowest and highest HR@10"], rows)
 
 
 def significance(results: Sequence[Result]) -> str:

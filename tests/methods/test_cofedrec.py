@@ -300,6 +300,7 @@ def test_defaults_per_dataset_can_be_overridden():
     assert found == (0.05, 0.001, 0.5, 500)
     assert method.config("ml-1m", {"clusters": 15}).clusters == 15
     assert method.config("ml-1m", {"clusters": 15}).temperature == 0.5
+    assert method.config("ml-100k", {}).contrast == 0.01
 
 
 def test_chunked_scoring_of_kept_tables():

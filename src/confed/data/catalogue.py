@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from confed.data.columns import PseudoTime, Time
 from confed.data.sources import Download, Remote, Wheel
@@ -339,6 +340,30 @@ _ENTRIES = (
 REGISTRY: dict[str, DatasetEntry] = {entry.name: entry for entry in _ENTRIES}
 """Every dataset with a fixed content, by name. `synthetic` is made, not found."""
 
+
+class _Content(NamedTuple):
+    """What a file must hold."""
+
+    users: int
+    items: int
+    interactions: int
+    content_hash: str
+
+
+def _amazon_pair(note: str = "", **domains: _Content) -> DomainsEntry:
+    """Two categories of Amazon reviews, as CDRIB prepared them."""
+    pair = "-".join(domains)
+    files = {name: (f"amazon-cdrib-{pair}/interactions_{name}.csv.gz",) for name in domains}
+    return DomainsEntry(
+        name=f"amazon-{pair}",
+        title=f"Amazon {' and '.join(name.title() for name in domains)} (CDRIB)",
+        domains={name: DomainFile(files[name], *content) for name, content in domains.items()},
+        terms=_AMAZON_TERMS,
+        citation=_CDRIB_CITATION,
+        note=f"whole domains, no filter{note}",
+    )
+
+
 _DOMAINS_ENTRIES = (
     DomainsEntry(
         name="douban",
@@ -370,74 +395,18 @@ _DOMAINS_ENTRIES = (
             "hold; where the movie domain is supplied it is used as well, and fewer users are left"
         ),
     ),
-    DomainsEntry(
-        name="amazon-phone-elec",
-        title="Amazon Phone and Elec (CDRIB)",
-        domains={
-            "phone": DomainFile(
-                ("amazon-cdrib-phone-elec/interactions_phone.csv.gz",),
-                users=27_519,
-                items=9_481,
-                interactions=161_010,
-                content_hash="8be64de27e8483f23b3186c3d1cd7892a3fc59d230b6596555f43129918b4956",
-            ),
-            "elec": DomainFile(
-                ("amazon-cdrib-phone-elec/interactions_elec.csv.gz",),
-                users=20_427,
-                items=36_779,
-                interactions=291_772,
-                content_hash="68e2e8ca09aa87c05b695ed0f638cecf65e37e663c1f97b56559bdc06316b6e0",
-            ),
-        },
-        terms=_AMAZON_TERMS,
-        citation=_CDRIB_CITATION,
-        note="whole domains, no filter; elec holds the users that phone knows and nobody else",
+    _amazon_pair(
+        phone=_Content(27_519, 9_481, 161_010, "8be64de27e8483f23b3186c3d1cd7892a3fc59d230b6596555f43129918b4956"),
+        elec=_Content(20_427, 36_779, 291_772, "68e2e8ca09aa87c05b695ed0f638cecf65e37e663c1f97b56559bdc06316b6e0"),
+        note="; elec holds the users that phone knows and nobody else",
     ),
-    DomainsEntry(
-        name="amazon-cloth-sport",
-        title="Amazon Cloth and Sport (CDRIB)",
-        domains={
-            "cloth": DomainFile(
-                ("amazon-cdrib-cloth-sport/interactions_cloth.csv.gz",),
-                users=41_829,
-                items=17_943,
-                interactions=194_121,
-                content_hash="4dbf149e5ad3eebf8110045c4701a34b3ff52cbf51fd843104d2daf63d54b164",
-            ),
-            "sport": DomainFile(
-                ("amazon-cdrib-cloth-sport/interactions_sport.csv.gz",),
-                users=27_328,
-                items=12_655,
-                interactions=170_426,
-                content_hash="586a2b329707b72badd3e392b36f1bf1b6a22ad1635e1c384a08a4971b5f65e1",
-            ),
-        },
-        terms=_AMAZON_TERMS,
-        citation=_CDRIB_CITATION,
-        note="whole domains, no filter",
+    _amazon_pair(
+        cloth=_Content(41_829, 17_943, 194_121, "4dbf149e5ad3eebf8110045c4701a34b3ff52cbf51fd843104d2daf63d54b164"),
+        sport=_Content(27_328, 12_655, 170_426, "586a2b329707b72badd3e392b36f1bf1b6a22ad1635e1c384a08a4971b5f65e1"),
     ),
-    DomainsEntry(
-        name="amazon-game-video",
-        title="Amazon Game and Video (CDRIB)",
-        domains={
-            "game": DomainFile(
-                ("amazon-cdrib-game-video/interactions_game.csv.gz",),
-                users=25_025,
-                items=12_319,
-                interactions=157_721,
-                content_hash="aa3f4bf574ce6a466e6f30516143349600a6a1fd8b3479bf532797fe7f8b0f96",
-            ),
-            "video": DomainFile(
-                ("amazon-cdrib-game-video/interactions_video.csv.gz",),
-                users=19_457,
-                items=8_751,
-                interactions=158_984,
-                content_hash="dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d",
-            ),
-        },
-        terms=_AMAZON_TERMS,
-        citation=_CDRIB_CITATION,
-        note="whole domains, no filter",
+    _amazon_pair(
+        game=_Content(25_025, 12_319, 157_721, "aa3f4bf574ce6a466e6f30516143349600a6a1fd8b3479bf532797fe7f8b0f96"),
+        video=_Content(19_457, 8_751, 158_984, "dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d"),
     ),
 )
 

@@ -26,12 +26,8 @@ from pydantic import Field
 from confed.central.etl import ETLConfig, ETLTrainer
 from confed.central.joint import JointMethod
 from confed.data.domain_split import DomainSplit
-from confed.data.split import TrainingData
-from confed.methods.fppdm import CoClusteringConfig, PreferenceConfig, preference_exchange
-from confed.methods.silo import SiloMethod
+from confed.methods.fppdm import CoClusteringConfig, PreferenceConfig, PreferenceMethod
 from confed.silos.autoencoder import AutoencoderSilo
-from confed.silos.base import Shared, Silo
-from confed.silos.exchange import Exchange
 from confed.silos.preference import Pull
 
 
@@ -56,7 +52,7 @@ class ETLFCConfig(ETLFConfig, CoClusteringConfig):
         return Pull(self.alignment, self.clustering, self.co_clustering, self.cluster_every)
 
 
-class ETLF(SiloMethod):
+class ETLF(PreferenceMethod):
     name: ClassVar[str] = "etl-f"
     title: ClassVar[str] = "ETL-F: federated autoencoders with preference distributions"
     citation: ClassVar[str] = (
@@ -64,12 +60,7 @@ class ETLF(SiloMethod):
         "Privacy-Preserving Multi-Domain Recommendation, IJCAI 2023, on the model of ETL (Chen et al., TOIS 2023)"
     )
     config_class: ClassVar[type[ETLFConfig]] = ETLFConfig
-
-    def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
-        return AutoencoderSilo(config, config.pull, data, shared, seed, dtype)
-
-    def exchange(self, config: Any) -> Exchange | None:
-        return preference_exchange(config)
+    silo_class: ClassVar[type[AutoencoderSilo]] = AutoencoderSilo
 
 
 class ETLFC(ETLF):

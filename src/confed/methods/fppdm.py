@@ -25,6 +25,7 @@ from pydantic import Field
 
 from confed.data.split import TrainingData
 from confed.methods.silo import SiloConfig, SiloMethod
+from confed.silos.autoencoder import AutoencoderSilo
 from confed.silos.base import Shared, Silo
 from confed.silos.compactness import CoClustering
 from confed.silos.exchange import Exchange
@@ -94,7 +95,21 @@ class FPPDMPlusConfig(FPPDMConfig, CoClusteringConfig):
         return Pull(self.alignment, weight, self.co_clustering, self.cluster_every)
 
 
-class FPPDM(SiloMethod):
+class PreferenceMethod(SiloMethod):
+    """Companies that tell each other the preference distributions of users they share, and nothing else."""
+
+    silo_class: ClassVar[type[GraphSilo] | type[AutoencoderSilo]]
+
+    def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
+        return self.silo_class(config, config.pull, data, shared, seed, dtype)
+
+    def exchange(self, config: Any) -> Exchange | None:
+        if config.variant == "alone":
+            return None
+        return Exchange(("mean", "deviation") if config.distributions else ("mean",), config.mechanism)
+
+
+class FPPDM(PreferenceMethod):
     name: ClassVar[str] = "fppdm"
     title: ClassVar[str] = "FPPDM: federated preference distributions between companies"
     citation: ClassVar[str] = (
@@ -102,22 +117,10 @@ class FPPDM(SiloMethod):
         "Privacy-Preserving Multi-Domain Recommendation, IJCAI 2023"
     )
     config_class: ClassVar[type[FPPDMConfig]] = FPPDMConfig
-
-    def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
-        return GraphSilo(config, config.pull, data, shared, seed, dtype)
-
-    def exchange(self, config: Any) -> Exchange | None:
-        return preference_exchange(config)
+    silo_class: ClassVar[type[GraphSilo]] = GraphSilo
 
 
 class FPPDMPlus(FPPDM):
     name: ClassVar[str] = "fppdm++"
     title: ClassVar[str] = "FPPDM++: FPPDM with compactness co-clustering of users"
     config_class: ClassVar[type[FPPDMConfig]] = FPPDMPlusConfig
-
-
-def preference_exchange(config: PreferenceConfig) -> Exchange | None:
-    """Mean and deviation of shared users, and nothing else."""
-    if config.variant == "alone":
-        return None
-    return Exchange(("mean", "deviation") if config.distributions else ("mean",), config.mechanism)

@@ -136,7 +136,8 @@ def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def details(run: confed.Run) -> dict[str, Any]:
-    """Ranks of all users in every view; each view at the round its own validation metric chooses; group sizes.
+    """Ranks of all users in every view; each view at the round its own validation metric chooses; its whole curve; group
+    sizes.
 
     Of several domains, both for each of them: a company would choose its own round.
     """
@@ -149,6 +150,7 @@ def details(run: confed.Run) -> dict[str, Any]:
     found: dict[str, Any] = {
         "ranks": {view: packed(run.ranks(view)) for view in views},
         "own_round": {view: own_round(run, view) for view in views},
+        "curve": {view: curve(run, view) for view in views},
     }
     history = run.history
     if "members" in history[0].get("server", {}):
@@ -172,6 +174,13 @@ def own_round(run: confed.Run, view: str, domain: str | None = None) -> dict[str
 
     chosen = max((line for line in run.history if line["views"]), key=key)
     return {"round": chosen["round"], **_metrics(values(chosen, "test"))}
+
+
+def curve(run: confed.Run, view: str) -> dict[str, list[float]]:
+    """HR@10 and NDCG@10 on test data, round by round."""
+    lines = [line for line in run.history if line["views"]]
+    metrics = {name: [round(line["views"][view]["test"][name], 2) for line in lines] for name in ("hr@10", "ndcg@10")}
+    return {"round": [line["round"] for line in lines], **metrics}
 
 
 def packed(ranks: Ranks) -> dict[str, str]:

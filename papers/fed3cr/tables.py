@@ -79,6 +79,17 @@ def datasets(results: Sequence[Result]) -> str:
     return table(["dataset", "method", "best round", "`paper`", "published", "seconds per round", "MB"], rows)
 
 
+def course(results: Sequence[Result]) -> str:
+    """HR@10 / NDCG@10 round by round, where a cell kept them."""
+    kept = [r for r in results if "curve" in r]
+    curves = [r["curve"][r["view"]] for r in kept]
+    rows = []
+    for place, number in enumerate(curves[0]["round"] if curves else []):
+        if number == 1 or number % 4 == 0:
+            rows.append([str(number), *(printed((c["hr@10"][place], c["ndcg@10"][place])) for c in curves)])
+    return table(["round", *(f"{r['dataset']}, `{r['protocol']}`" for r in kept)], rows)
+
+
 def sweep(paper_table: str, shown_as: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:
     """A table of single cells under `paper`: the variants named, under the name shown."""
 
@@ -113,6 +124,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
         {"C0": "none (C0)", "transfer consensus": "consensus", "transfer unified": "unified", "C1": "ACE (C1)"},
     ),
     "fed3cr/datasets": datasets,
+    "fed3cr/course": course,
     "fed3cr/plug-ins": plug_ins,
     "fed3cr/constraints": sweep(
         "figure 4", {f"C1 and {term}": f"ACE and {term}" for term in ("La", "Ls", "Lc", "Lo", "L2", "Lm")}

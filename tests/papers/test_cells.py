@@ -26,6 +26,17 @@ def test_cells_are_written_once_and_never_run_again(tmp_path):
     assert results[1]["hr@10"] > 0 and results[1]["options"] == OPTIONS
 
 
+def test_a_detailed_cell_keeps_its_curve(tmp_path):
+    cell = Cell("pfedrec", TINY, "strict", 0, 3, "v", {**OPTIONS, "dim": 4}, detailed=True)
+    run_cells([cell], tmp_path)
+    (result,) = load_results(tmp_path)
+    for view, curve in result["curve"].items():
+        own = result["own_round"][view]
+        assert curve["round"] == [1, 2, 3]
+        assert curve["hr@10"][own["round"] - 1] == pytest.approx(own["hr@10"], abs=0.01)
+        assert curve["ndcg@10"][own["round"] - 1] == pytest.approx(own["ndcg@10"], abs=0.01)
+
+
 def test_names_tell_configurations_apart():
     names = {c.name for c in cells(0, 1)} | {Cell("popularity", TINY, "paper", 0).name}
     assert len(names) == 3

@@ -136,8 +136,7 @@ def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def details(run: confed.Run) -> dict[str, Any]:
-    """Ranks of all users in every view; each view at the round its own validation metric chooses; its whole curve; group
-    sizes.
+    """Of every view: all users' ranks, the round its own validation metric chooses, its whole course; group sizes.
 
     Of several domains, both for each of them: a company would choose its own round.
     """

@@ -75,10 +75,7 @@ class HeldTables:
 
     def total(self, weights: Tensor) -> Tensor:
         """(items, d) in float64: the weighted sum over clients."""
-        total = torch.zeros(self.held[0].numel(), dtype=torch.float64)
-        flat = self.held.view(len(self.held), -1)
-        _add_rows_of(flat.numpy(), self.clients.numpy(), weights.double().numpy(), total.numpy())
-        return total.view(self.held.shape[1:])
+        return weighted_sum(self.held, weights, self.clients)
 
     def rows(self, items: Tensor) -> Tensor:
         """(clients, items, d): some rows of every table."""
@@ -88,15 +85,26 @@ class HeldTables:
         return self.held.index_select(0, self.clients)
 
 
+def weighted_sum(tensors: Tensor, weights: Tensor, chosen: Tensor | None = None) -> Tensor:
+    """In float64, Σ weights[i] · tensors[chosen[i]] over the first axis; all of them in turn if none are chosen."""
+    total = torch.zeros(tensors[0].numel(), dtype=torch.float64)
+    flat = tensors.reshape(len(tensors), -1)
+    rows = torch.arange(len(tensors)) if chosen is None else chosen
+    _add_rows_of(flat.numpy(), rows.numpy(), weights.double().numpy(), total.numpy())
+    return total.view(tensors.shape[1:])
+
+
 @compiled
 def _add_rows_of(
     table: NDArray[np.floating], rows: NDArray[np.int64], weights: NDArray[np.float64], total: NDArray[np.float64]
 ) -> None:
-    """total += Σ weights[i] · table[rows[i]]: one pass over what is added, with the total in cache."""
-    for i in range(len(rows)):
-        row, weight = table[rows[i]], weights[i]
-        for j in range(len(total)):
-            total[j] += weight * row[j]
+    """total += Σ weights[i] · table[rows[i]]: one pass over what is added, with a stretch of the total in cache."""
+    for start in range(0, len(total), 4096):
+        stop = min(start + 4096, len(total))
+        for i in range(len(rows)):
+            row, weight = table[rows[i]], weights[i]
+            for j in range(start, stop):
+                total[j] += weight * row[j]
 
 
 @dataclass(frozen=True)

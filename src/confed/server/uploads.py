@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.records import HeldTables, Sent, TableRows, Upload
+from confed.records import HeldTables, Sent, TableRows, Upload, weighted_sum
 
 Over = Literal["participants", "samples", "holders", "sum"]
 """What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
@@ -60,13 +60,11 @@ class RunningSum:
             weights = samples.double()
         if isinstance(sent, TableRows):
             self._add_rows(sent, weights)
-        elif isinstance(sent, HeldTables):
-            if self.over == "holders":
-                raise ValueError("of a whole table nobody knows which rows were changed")
-            self.changes += sent.total(weights) - weights.sum() * self.previous.double()
+        elif self.over == "holders":
+            raise ValueError("of a whole table nobody knows which rows were changed")
         else:
-            change = sent.double() - self.previous.double()
-            self.changes += torch.tensordot(weights, change, dims=1)
+            total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
+            self.changes += total - weights.sum() * self.previous.double()
         if self.over != "holders":
             self.weight += weights.sum()
 

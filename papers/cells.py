@@ -11,6 +11,7 @@ import base64
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from confed.cli.progress import live_progress
 from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
 from confed.runs.folder import RunFolder
-from confed.runs.settings import resolve
+from confed.runs.settings import Settings, resolve
 
 UNFINISHED = "unfinished"
 """Beside the results: runs that were broken off. Not committed."""
@@ -111,10 +112,15 @@ def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
     with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
             begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None})
-            if begun == resolve(cell.method, cell.dataset, **said):
+            if _written(begun) == _written(resolve(cell.method, cell.dataset, **said)):
                 return confed.resume(folder, listener=heard)
             shutil.rmtree(folder)
         return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **said)
+
+
+def _written(settings: Settings) -> dict[str, Any]:
+    """As a file says them: without options that are not set."""
+    return tomllib.loads(settings.to_toml())
 
 
 def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,10 +55,12 @@ def test_pooled():
     assert pooled([], "hr@10") == "–"
 
 
-def test_a_cell_that_was_broken_off_goes_on(tmp_path, monkeypatch):
+@pytest.mark.parametrize("method", ["pfedrec", "fed3cr"])
+def test_a_cell_that_was_broken_off_goes_on(tmp_path, method):
+    """Also where options are not set, which a file cannot say (fed3cr)."""
     options = {**OPTIONS, "dim": 4}
     whole, part = tmp_path / "whole", tmp_path / "part"
-    cell = Cell("pfedrec", TINY, "strict", 0, 4, "v", options, {"checkpoint_seconds": 0.0})
+    cell = Cell(method, TINY, "strict", 0, 4, "v", options, {"checkpoint_seconds": 0.0})
     run_cells([cell], whole)
 
     def breaks(line, settings):

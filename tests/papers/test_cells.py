@@ -55,10 +55,10 @@ def test_pooled():
     assert pooled([], "hr@10") == "–"
 
 
-@pytest.mark.parametrize("method", ["pfedrec", "fed3cr"])
-def test_a_cell_that_was_broken_off_goes_on(tmp_path, method):
+@pytest.mark.parametrize(("method", "own"), [("pfedrec", {}), ("fed3cr", {"item_rate": 1.0})])
+def test_a_cell_that_was_broken_off_goes_on(tmp_path, method, own):
     """Also where options are not set, which a file cannot say (fed3cr)."""
-    options = {**OPTIONS, "dim": 4}
+    options = {**OPTIONS, "dim": 4, **own}
     whole, part = tmp_path / "whole", tmp_path / "part"
     cell = Cell(method, TINY, "strict", 0, 4, "v", options, {"checkpoint_seconds": 0.0})
     run_cells([cell], whole)

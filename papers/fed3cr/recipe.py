@@ -109,7 +109,7 @@ def datasets() -> list[Cell]:
     return [
         *(_cell("", {}, dataset="douban-book", method=m, rounds=30) for m in ("fed3cr", "fedrap", "pfedrec")),
         _cell("3 rounds", {}, dataset="lastfm-2k-listens", rounds=3),
-        _cell("24 rounds", {}, dataset="ml-1m", rounds=24, detailed=True),
+        _cell("20 rounds", {}, dataset="ml-1m", rounds=20, detailed=True),
     ]
 
 

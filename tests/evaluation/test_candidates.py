@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from confed.errors import ConfedError
-from confed.evaluation.candidates import draw_candidates
+from confed.evaluation.candidates import draw_candidates, drawable
 from tests.tiny import TINY_PAPER, TINY_STRICT, cut
 
 
@@ -39,3 +39,14 @@ def test_candidates_depend_on_the_seed_alone():
 def test_too_few_items_for_the_candidates():
     with pytest.raises(ConfedError, match=r"never touched \d+ of 60 items, but 99 .*--set negatives="):
         draw_candidates(cut(), TINY_STRICT.model_copy(update={"negatives": 99}), 0)
+
+
+@pytest.mark.parametrize("protocol", [TINY_STRICT, TINY_PAPER])
+@pytest.mark.parametrize("shared", [False, True])
+def test_drawable_is_what_can_be_drawn(protocol, shared):
+    protocol = protocol.model_copy(update={"shared_candidates": shared})
+    some = cut(protocol)
+    most = max(count for count in range(1, some.items) if drawable(some, protocol, count))
+    assert draw_candidates(some, protocol, 0, most)[0].shape == (some.users, most)
+    with pytest.raises(ConfedError, match="never touched"):
+        draw_candidates(some, protocol, 0, most + 1)

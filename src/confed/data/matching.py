@@ -27,8 +27,6 @@ class Matching:
     """Per domain, its own numbers of the users it shares with at least one other domain, ascending."""
     numbers: Mapping[str, Ints]
     """Per domain, the numbers of these users among the people."""
-    known_to: Ints
-    """(people,) how many domains know each."""
 
 
 def hashed(ids: Iterable[str], salt: bytes) -> list[str]:
@@ -51,7 +49,6 @@ def match(hashes_by_domain: Mapping[str, Sequence[str]]) -> Matching:
         people=people.height,
         users={domain: _ints(table["user"]) for domain, table in found.items()},
         numbers={domain: _ints(table["person"]) for domain, table in found.items()},
-        known_to=_ints(people["known_to"]),
     )
 
 

@@ -28,6 +28,12 @@ def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None
     )
 
 
+def drawable(cut: Split, protocol: Protocol, count: int) -> bool:
+    """Whether everybody has enough items left that he never touched."""
+    split_in_two = protocol.candidates == "halves" and not protocol.shared_candidates
+    return (2 if split_in_two else 1) * count <= int((cut.items - cut.seen.lengths).min())
+
+
 def _draw(cut: Split, stream: Stream, count: int) -> Ints:
     pool = cut.items - cut.seen.lengths
     if (pool < count).any():

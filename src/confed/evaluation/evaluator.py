@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from confed.data.split import Split
-from confed.evaluation.candidates import draw_candidates
+from confed.evaluation.candidates import draw_candidates, drawable
 from confed.evaluation.metrics import Ints, Ranks
 from confed.evaluation.protocol import Protocol
 
@@ -64,7 +64,7 @@ class Evaluator:
         self.items = cut.items
         self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
         for count in protocol.more_negatives:
-            if count <= int((cut.items - cut.seen.lengths).min()):
+            if drawable(cut, protocol, count):
                 self._candidates[f"neg{count}_"] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives

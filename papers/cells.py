@@ -23,6 +23,7 @@ import numpy as np
 import confed
 from confed.analysis.participation import participation
 from confed.cli.progress import live_progress
+from confed.errors import DivergedError
 from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
 from confed.runs.folder import RunFolder
@@ -60,7 +61,10 @@ class Cell:
 
 
 def run_cells(cells: Iterable[Cell], folder: Path) -> None:
-    """Run the cells whose result is missing, in order; one that fails does not keep the others from running."""
+    """Run the cells whose result is missing, in order; one that fails does not keep the others from running.
+
+    One that diverges will diverge again: that is its result.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
     with live_progress() as listener:
@@ -68,6 +72,8 @@ def run_cells(cells: Iterable[Cell], folder: Path) -> None:
             if not cell.path(folder).exists():
                 try:
                     write_result(cell, folder, listener)
+                except DivergedError as error:
+                    _write(cell, folder, {**_facts(cell), "diverged": str(error)})
                 except confed.ConfedError as error:
                     failed.append(f"{cell.name}: {error}")
     if failed:
@@ -99,10 +105,18 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
     """Run the cell, or finish it if it was broken off, and keep what is worth keeping."""
     scratch = folder / UNFINISHED / cell.name
     run = kept_run(cell, scratch, listener)
-    result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
+    _write(cell, folder, reduced(cell, run.summary) | (details(run) if cell.detailed else {}))
+
+
+def _write(cell: Cell, folder: Path, result: Mapping[str, Any]) -> None:
     with written_beside(cell.path(folder)) as beside:
         beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(scratch)
+    shutil.rmtree(folder / UNFINISHED / cell.name, ignore_errors=True)
+
+
+def _facts(cell: Cell) -> dict[str, Any]:
+    names = ("method", "dataset", "protocol", "seed", "rounds", "variant")
+    return {name: getattr(cell, name) for name in names} | {"options": dict(cell.options), "confed": confed.__version__}
 
 
 def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
@@ -218,8 +232,10 @@ def _with_domains(values: Mapping[str, Any]) -> dict[str, Any]:
     return _metrics(values) | _domains(values)
 
 
-def load_results(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+def load_results(folder: Path, *, diverged: bool = False) -> list[dict[str, Any]]:
+    """What the finished cells gave; or, asked for `diverged`, the cells that gave nothing."""
+    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
+    return [result for result in found if ("diverged" in result) == diverged]
 
 
 def pooled(results: Iterable[Mapping[str, Any]], metric: str, view: str | None = None) -> str:

@@ -32,11 +32,15 @@ def select(
 
 def trials(results: Sequence[Result]) -> str:
     """What was searched, by HR@10 of the best round on validation data."""
+    diverged = load_results(RESULTS, diverged=True)
     rows = []
     for name in TRIALS:
-        found = [select(results, f"trial {name}", protocol=protocol) for protocol in PROTOCOLS]
-        if any(found):
-            rows.append([name, *(f"{f[0]['validation']['hr@10']:.2f}" if f else "diverged" for f in found)])
+        shown = []
+        for protocol in PROTOCOLS:
+            found = select(results, f"trial {name}", protocol=protocol)
+            lost = select(diverged, f"trial {name}", protocol=protocol)
+            shown.append(f"{found[0]['validation']['hr@10']:.2f}" if found else "diverged" if lost else "–")
+        rows.append([name, *shown])
     return table(["trial", *(f"`{protocol}`, validation HR@10" for protocol in PROTOCOLS)], rows)
 
 
@@ -81,13 +85,14 @@ def datasets(results: Sequence[Result]) -> str:
 
 def course(results: Sequence[Result]) -> str:
     """HR@10 / NDCG@10 round by round, where a cell kept them."""
-    kept = [r for r in results if "curve" in r]
-    curves = [r["curve"][r["view"]] for r in kept]
     rows = []
-    for place, number in enumerate(curves[0]["round"] if curves else []):
-        if number == 1 or number % 4 == 0:
-            rows.append([str(number), *(printed((c["hr@10"][place], c["ndcg@10"][place])) for c in curves)])
-    return table(["round", *(f"{r['dataset']}, `{r['protocol']}`" for r in kept)], rows)
+    for result in results:
+        course = result["curve"][result["view"]] if "curve" in result else {"round": []}
+        for place, number in enumerate(course["round"]):
+            if number == 1 or number % 4 == 0:
+                figures = printed((course["hr@10"][place], course["ndcg@10"][place]))
+                rows.append([result["dataset"], f"`{result['protocol']}`", str(number), figures])
+    return table(["dataset", "protocol", "round", "HR@10 / NDCG@10"], rows)
 
 
 def sweep(paper_table: str, shown_as: Mapping[str, str]) -> Callable[[Sequence[Result]], str]:

@@ -16,6 +16,10 @@ class ConfedError(Exception):
     exit_code = 2
 
 
+class DivergedError(ConfedError):
+    """Training left what numbers can hold: other settings are needed, and the same ones will fail again."""
+
+
 class StoppedError(ConfedError):
     """The user broke a run off."""
 

@@ -5,6 +5,7 @@ import torch
 from benchmarks import plain
 
 from confed.clients.objectives.additive import Curriculum
+from confed.errors import ConfedError, DivergedError
 from confed.methods.registry import method_named
 from tests.conformance import FederatedConformance, Oracle
 
@@ -132,3 +133,17 @@ class TestWholeTables(FedRAPConformance):
 def test_curriculum_values(round_, expected):
     assert Curriculum(0.5).at(round_) == pytest.approx(0.5 * expected, rel=1e-5)
     assert Curriculum(0.5, constant=True).at(round_) == 0.5
+
+
+def test_whole_tables_need_small_weights():
+    """With default rates a step multiplies the distance of the tables by 1 + 4 λ(t) · 1000."""
+    plain_rates = {"dim": 4, "terms": "table"}
+    TestWholeTables().trained(3, options={**plain_rates, "independence": 1e-6, "sparsity": 1e-6})
+    with pytest.raises(DivergedError, match="independence"):
+        TestWholeTables().trained(3, options=plain_rates)
+
+
+@pytest.mark.parametrize("norm", ["l2", "max", "nuclear"])
+def test_whole_tables_know_one_norm(norm):
+    with pytest.raises(ConfedError, match=f"regulariser = {norm}"):
+        method_named("fedrap").config("tiny", {"terms": "table", "regulariser": norm})

@@ -37,6 +37,18 @@ def test_a_detailed_cell_keeps_its_curve(tmp_path):
         assert curve["ndcg@10"][own["round"] - 1] == pytest.approx(own["ndcg@10"], abs=0.01)
 
 
+def test_a_cell_that_diverges_is_a_result_and_any_other_error_is_none(tmp_path):
+    lost = Cell("fed3cr", TINY, "strict", 0, 4, "lost", {**OPTIONS, "dim": 4, "item_rate": 1e6})
+    wrong = Cell("fed3cr", TINY, "strict", 0, 4, "wrong", {**OPTIONS, "dimm": 4})
+    with pytest.raises(SystemExit, match="dimm"):
+        run_cells([lost, wrong], tmp_path)
+    assert load_results(tmp_path) == []
+    (kept,) = load_results(tmp_path, diverged=True)
+    assert kept["variant"] == "lost" and "lower the learning rate" in kept["diverged"]
+    assert not wrong.path(tmp_path).exists()
+    run_cells([lost], tmp_path)
+
+
 def test_names_tell_configurations_apart():
     names = {c.name for c in cells(0, 1)} | {Cell("popularity", TINY, "paper", 0).name}
     assert len(names) == 3

@@ -20,7 +20,7 @@ from torch import Tensor
 from confed.clients.sampling import check_negative_pool, draw_negatives
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
-from confed.errors import ConfedError
+from confed.errors import DivergedError
 from confed.evaluation.protocol import View
 from confed.learner import Learner, batches_of
 from confed.methods.base import Method, MethodConfig
@@ -117,7 +117,7 @@ class EpochTrainer(CentralTrainer):
     def train(self, number: int) -> float:
         loss = self.epoch(number)
         if not np.isfinite(loss):
-            raise ConfedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
+            raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
         return loss
 
     def state(self) -> dict[str, Tensor]:

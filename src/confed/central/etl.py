@@ -39,7 +39,7 @@ from torch.nn import functional
 from confed.data.domain_split import DomainSplit
 from confed.engines.base import Ints, RoundReport
 from confed.engines.domains import Cards, DomainTrainer
-from confed.errors import ConfedError
+from confed.errors import ConfedError, DivergedError
 from confed.evaluation.protocol import View
 from confed.initial import initial, normal, uniform
 from confed.learner import Learner
@@ -135,7 +135,7 @@ class ETLTrainer(DomainTrainer):
     def round(self, number: int, cards: Cards) -> RoundReport:
         loss = self.epoch(number)
         if loss is not None and not np.isfinite(loss):
-            raise ConfedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
+            raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
         if "global" in cards:
             for name in self.names:
                 fill(cards["global"][name], self.scorer(name), self.items[name])

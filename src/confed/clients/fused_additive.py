@@ -41,7 +41,9 @@ def fusable_additive(backbone: Backbone, procedure: Procedure) -> bool:
 
 
 def _known(term: Term) -> bool:
-    return type(term) is Apart or (type(term) is Small and term.norm in ("l1", "l2"))
+    if type(term) is Apart:
+        return (term.shared, term.own) == ("items", "own")
+    return type(term) is Small and term.table == "items" and term.norm in ("l1", "l2")
 
 
 @dataclass(frozen=True)

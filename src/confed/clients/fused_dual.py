@@ -155,12 +155,13 @@ def _shape(transfer: Transfer) -> tuple[bool, bool, bool, float, bool, bool]:
 def _one_thread_for_products() -> None:
     """Chunks of clients run side by side already; threads inside their small matrix products would only wait.
 
-    Compiled code takes scipy's BLAS, which nothing else in the package gives several threads.
+    Compiled code takes scipy's BLAS, which nothing else in the package gives several threads. Its wheel has a copy of
+    its own; where it shares one with others, they get one thread as well.
     """
     importlib.import_module("scipy.linalg.cython_blas")
-    for library in ThreadpoolController().lib_controllers:
-        if library.user_api == "blas" and "scipy" in str(library.filepath):
-            library.set_num_threads(1)
+    libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+    for library in [one for one in libraries if "scipy.libs" in str(one.filepath)] or libraries:
+        library.set_num_threads(1)
 
 
 @compiled

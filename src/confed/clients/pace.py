@@ -29,7 +29,7 @@ class Pace:
         self._factor[:clients] *= self.procedure.batch_decay
 
     def finish_epoch(self, loss: Tensor) -> bool:
-        """Stop clients whose loss has settled; whether all have stopped."""
+        """Stop clients whose mean loss of an epoch is nearly that of the epoch before; whether all have stopped."""
         tolerance = self.procedure.tolerance
         if tolerance is None:
             return False

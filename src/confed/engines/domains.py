@@ -109,7 +109,7 @@ class SiloEngine(DomainTrainer):
         try:
             return self.silos[name].train(number, received.tensors if received else None)
         except ConfedError as error:
-            raise ConfedError(f"domain {name}: {error}") from None
+            raise type(error)(f"domain {name}: {error}") from None
 
     def _received(self, name: str) -> PeopleRows | None:
         """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""

@@ -19,7 +19,7 @@ from confed.clients.store import ClientStore
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.engines.threads import in_parallel
-from confed.errors import ConfedError
+from confed.errors import ConfedError, DivergedError
 from confed.evaluation.protocol import View
 from confed.methods.base import Pieces
 from confed.random import Stream
@@ -139,7 +139,7 @@ class LocalEngine(Trainer[Card]):
             bad = torch.nonzero(~(largest < _EXPLODED))[:, 0]
             if len(bad):
                 client, value = int(cohort.clients[bad[0]]), float(largest[bad[0]])
-                raise ConfedError(
+                raise DivergedError(
                     f"round {number}: the {what} of client {client} is {value:.3g} ({len(bad)} client(s) in this "
                     f"chunk): lower the learning rate, or the term's weight"
                 )
@@ -288,9 +288,9 @@ class LocalEngine(Trainer[Card]):
 
     def _both(self, number: int, clients: Ints) -> tuple[Tensor, Tensor]:
         backbone = self.pieces.backbone
-        received = item_rows(backbone, self.store, self.pieces.strategy.download(), torch.from_numpy(clients))
         params, tables, liked = self._served(number, clients)
         if not backbone.views:
+            received = item_rows(backbone, self.store, self.pieces.strategy.download(), torch.from_numpy(clients))
             return backbone.logits(params, received), backbone.logits(params, tables)
         seen = backbone.look(params, tables, liked)
         shared, own = (backbone.scored_alone(params, seen[name]) for name in backbone.views)

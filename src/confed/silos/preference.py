@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
+from confed.errors import DivergedError
 from confed.learner import Learner
 from confed.random import Stream
 from confed.scoring import Scorer
@@ -104,7 +104,7 @@ class PreferenceSilo(Silo):
             batches = [Batch(number, epoch * steps + step, extra[step]) for step in range(steps)]
             losses.append(self.epoch(number, epoch, batches))
             if not np.isfinite(losses[-1]):
-                raise ConfedError(
+                raise DivergedError(
                     f"round {number}, local epoch {epoch + 1}: the loss is not finite: lower `learning_rate`"
                 )
         return float(np.mean(losses))

@@ -5,7 +5,8 @@ client's own and D its training positives, the backbone scores with
 
     V^F = C^E + V,      C^E = C W^T,      W = α · F([mean_D C ; mean_D V]; θ),
 
-where F is a fully connected network that everybody shares. Other ways to reshape C are `Transfer`s: nothing at all
+where F is a fully connected network that everybody shares; with `residual`, Fed3CR's default, the identity is added
+to W. Other ways to reshape C are `Transfer`s: nothing at all
 (C^E = C), one learned matrix for everybody (`LearnedTransfer`), the same for both tables.
 """
 

@@ -1,4 +1,8 @@
-"""Terms that reach every row of an item table, whatever the batch: their gradients are closed forms, not autograd."""
+"""Terms that reach every row of an item table, whatever the batch.
+
+Each gives its own gradient: products with whole tables are written out, and autograd, where it is used at all, sees a
+few numbers per item or a sample of rows.
+"""
 
 from __future__ import annotations
 

@@ -60,6 +60,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "tau 0.2": {"temperature": 0.2},
 }
 TRIALS = {name: CENTRE | change for name, change in CHANGES.items()}
+FEDRAP: dict[str, dict[str, Any]] = {
+    "tables with deviation 1": {"init_deviation": 1.0},
+    "tables with deviation 1, lambda 0.1": {"init_deviation": 1.0, "independence": 0.1},
+    "lambda 0.1": {"independence": 0.1},
+    "item rate 100": {"item_rate": 100.0},
+}
 
 
 def _cell(
@@ -87,6 +93,11 @@ def search() -> list[Cell]:
 def main_table() -> list[Cell]:
     """100 rounds of everything that has rounds; one seed first, so that a stopped run has a whole table."""
     return [Cell(method, "ml-100k", protocol, seed) for seed in SEEDS for protocol in PROTOCOLS for method in MAIN]
+
+
+def fedrap() -> list[Cell]:
+    """FedRAP from the published code's start, with its λ as well; and with Fed3CR's rate of the tables."""
+    return [_cell(name, options, method="fedrap", rounds=100) for name, options in FEDRAP.items()]
 
 
 def ablations() -> list[Cell]:
@@ -123,12 +134,13 @@ def plug_ins() -> list[Cell]:
 
 
 def constraints() -> list[Cell]:
-    """Figure 4: other terms in place of L_a and L_o, each on top of ACE alone."""
+    """Figure 4: other terms in place of L_a and L_o, each on top of ACE alone, which is there for as many rounds."""
+    alone = _cell("C1, 30 rounds", {"variant": "C1"}, rounds=30)
     alike = [_cell(f"C1 and {term}", {"variant": "C1", "consistency": term}, rounds=30) for term in ("La", "Ls", "Lc")]
     unlike = [
         _cell(f"C1 and {term}", {"variant": "C1", "complementarity": term}, rounds=30) for term in ("Lo", "L2", "Lm")
     ]
-    return [*alike, *unlike]
+    return [alone, *alike, *unlike]
 
 
 def sensitivity() -> list[Cell]:
@@ -147,6 +159,7 @@ def sensitivity() -> list[Cell]:
 PARTS = {
     "search": search,
     "main": main_table,
+    "fedrap": fedrap,
     "ablations": ablations,
     "transfers": transfers,
     "datasets": datasets,

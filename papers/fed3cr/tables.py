@@ -9,7 +9,7 @@ from pathlib import Path
 from confed.methods.fed3cr import VARIANTS
 from confed.methods.published import published
 from papers.cells import load_results
-from papers.fed3cr.recipe import BACKBONES, MAIN, PROTOCOLS, RESULTS, TRIALS, WEIGHTS
+from papers.fed3cr.recipe import BACKBONES, FEDRAP, MAIN, PROTOCOLS, RESULTS, TRIALS, WEIGHTS
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table
 
@@ -58,6 +58,17 @@ def main_table(results: Sequence[Result]) -> str:
 
 def _rounds(found: Sequence[Sequence[Result]]) -> str:
     return "; ".join(", ".join(str(r["best_round"]) for r in some) or "–" for some in found)
+
+
+def starts(results: Sequence[Result]) -> str:
+    """FedRAP under `paper`: what its start, its λ and its rate do."""
+    diverged = load_results(RESULTS, diverged=True)
+    rows = [["defaults: deviation 0.01, λ 0.005, item rate 1000", pair(select(results, "", method="fedrap")[:1])]]
+    for variant in FEDRAP:
+        lost = select(diverged, variant, method="fedrap")
+        figures = lost[0]["diverged"].split(":")[0] if lost else pair(select(results, variant, method="fedrap"))
+        rows.append([variant, f"diverged in {figures}" if lost else figures])
+    return table(["FedRAP, seed 0", "`paper`"], rows)
 
 
 def variants(results: Sequence[Result]) -> str:
@@ -123,6 +134,7 @@ def plug_ins(results: Sequence[Result]) -> str:
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fed3cr/search": trials,
     "fed3cr/main": main_table,
+    "fed3cr/starts": starts,
     "fed3cr/variants": variants,
     "fed3cr/transfers": sweep(
         "table IV",
@@ -132,7 +144,11 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fed3cr/course": course,
     "fed3cr/plug-ins": plug_ins,
     "fed3cr/constraints": sweep(
-        "figure 4", {f"C1 and {term}": f"ACE and {term}" for term in ("La", "Ls", "Lc", "Lo", "L2", "Lm")}
+        "figure 4",
+        {
+            "C1, 30 rounds": "ACE alone",
+            **{f"C1 and {term}": f"ACE and {term}" for term in ("La", "Ls", "Lc", "Lo", "L2", "Lm")},
+        },
     ),
     "fed3cr/sensitivity": sweep(
         "figure 9",

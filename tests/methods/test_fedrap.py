@@ -7,6 +7,7 @@ from benchmarks import plain
 from confed.clients.objectives.additive import Curriculum
 from confed.errors import ConfedError, DivergedError
 from confed.methods.registry import method_named
+from confed.runs.settings import resolve
 from tests.conformance import FederatedConformance, Oracle
 
 NAMES = {
@@ -146,4 +147,4 @@ def test_whole_tables_need_small_weights():
 @pytest.mark.parametrize("norm", ["l2", "max", "nuclear"])
 def test_whole_tables_know_one_norm(norm):
     with pytest.raises(ConfedError, match=f"regulariser = {norm}"):
-        method_named("fedrap").config("tiny", {"terms": "table", "regulariser": norm})
+        resolve("fedrap", "ml-100k", options={"terms": "table", "regulariser": norm})

@@ -16,8 +16,8 @@ takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector
 values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which stands in
 none of its formulas, to 10; here W = I + α F with α = 1, and W = 10 F learns more slowly under `paper` (faster under
 `strict`). Tables begin with deviation 0.1, not with D-30's 0.01, because cosines of tiny rows have huge gradients; τ_a
-is 0.2, not D-22's 1. The distance of the consensus from the clients is measured for one round, in the report, not logged
-every round: a server that sums does not know it.
+is 0.2, not D-22's 1. The distance of the consensus from the clients is measured for one round, in the report, and not
+logged every round: a server that sums does not know it.
 
 On PFedRec the head is stepped before the tables, as PFedRec does; on FedRAP its two terms, its decay and its stopping
 rule stay, with FedRAP's own defaults (the rule looks at the whole loss, L_a included). On FedNCF the two item tables

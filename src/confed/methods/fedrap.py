@@ -19,9 +19,9 @@ which the default rates bear for λ near 1e-6 and not for the default λ.
 
 Further deviations: tables begin with deviation 0.01, the code's, plain embeddings, with 1 (docs/fed3cr.md has both). A
 client stops by the losses of two single epochs, means over batches; the code never resets its sums between epochs, and
-so compares means over all epochs so far. The nuclear norm is divided by the rows of the batch, as all the others are; the
-code's is not. Not built: noise on what is uploaded, which the paper has and the code has not, and the code's count of
-entries of C below 1e-4.
+so compares means over all epochs so far. The nuclear norm is divided by the rows of the batch, as the first two norms
+are; the code's is not. Not built: noise on what is uploaded, which the paper has and the code has not, and the code's
+count of entries of C below 1e-4.
 
 Of all methods this one gains most from the leak of the `paper` protocol: D_u is never averaged away (methods.md 3.6).
 """

@@ -203,7 +203,7 @@ class PlainFederation:
         """Train from `state` on one client's rows; `orders` holds the shuffled row numbers of every epoch."""
         model = copy.deepcopy(self.model)
         model.load_state_dict(state)
-        if isinstance(model, PlainDual):
+        if hasattr(model, "positives"):
             model.positives = items[labels > 0]
         optimisers = [step.optimiser(model, self.weight_decay) for step in self.steps]
         schedules = [torch.optim.lr_scheduler.ExponentialLR(optimiser, self.batch_decay) for optimiser in optimisers]

@@ -19,6 +19,7 @@ from confed.analysis.users import user_clusters
 from confed.files import written_beside
 from confed.report import write_report
 from papers.cells import Cell, kept_run
+from papers.cofedrec.recipe import PRINTED
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -38,11 +39,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("pictures"), help="runs and pages")
     chosen = parser.parse_args()
     runs = {
-        name: kept_run(Cell(method, chosen.dataset, "paper", 0, rounds, name), chosen.out / name)
-        for name, method, rounds in (
-            ("pfedrec-1", "pfedrec", 1),
-            ("pfedrec", "pfedrec", ROUNDS),
-            ("cofedrec", "cofedrec", ROUNDS),
+        name: kept_run(Cell(method, chosen.dataset, "paper", 0, rounds, name, options), chosen.out / name)
+        for name, method, rounds, options in (
+            ("pfedrec-1", "pfedrec", 1, {}),
+            ("pfedrec", "pfedrec", ROUNDS, {}),
+            ("cofedrec", "cofedrec", ROUNDS, PRINTED.get(chosen.dataset, {})),
         )
     }
     seen = participation(runs["cofedrec"].history, runs["cofedrec"].summary["users"])
@@ -50,6 +51,7 @@ def main() -> None:
         "dataset": chosen.dataset,
         "protocol": "paper",
         "seed": 0,
+        "options": dict(PRINTED.get(chosen.dataset, {})),
         "user_clusters": {name: clusters_of_users(run) for name, run in runs.items()},
         "participation": {"above_70_percent": seen.share_above(), "mean_share": seen.mean_share},
     }

@@ -85,6 +85,11 @@ def schedules() -> list[Cell]:
     ]
 
 
+def printed_form() -> list[Cell]:
+    """The contrastive term as Eq. 8 prints it."""
+    return [_cell("supcon paper", {"supcon": "paper"})]
+
+
 def datasets() -> list[Cell]:
     """Table 1's row, and table 9 beside it: every cell ranks all items as well. Two of them for about an hour."""
     return [
@@ -139,6 +144,7 @@ PARTS = {
     "table-2": table_2,
     "spread": spread,
     "schedules": schedules,
+    "printed-form": printed_form,
     "datasets": datasets,
     "plug-ins": plug_ins,
     "noise": noise,

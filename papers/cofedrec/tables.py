@@ -84,7 +84,8 @@ def significance(results: Sequence[Result]) -> str:
     head = ["difference", "protocol", *(f"{m}, {view}" for m in ("HR@10", "NDCG@10") for view in ("local", AFTER))]
     rows = []
     grown = [variant for variant in VARIANTS if not variant.startswith("origin")]
-    contrasts = [(variant, "origin") for variant in grown] + [("full", "user-p"), ("full", "item-sc")]
+    contrasts = [(variant, "origin") for variant in grown]
+    contrasts += [("full", "user-p"), ("full", "item-sc"), ("item-sc", "item-s")]
     for one, other in contrasts:
         for protocol in ("paper", "strict"):
             sides = [select(results, variant, protocol) for variant in (one, other)]
@@ -190,6 +191,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "cofedrec/significance": significance,
     "cofedrec/spread": spread,
     "cofedrec/schedules": schedules,
+    "cofedrec/printed-form": sweep("table 2", {"full": "the code's form", "supcon paper": "Eq. 8"}),
     "cofedrec/groups": group_rounds,
     "cofedrec/datasets": datasets,
     "cofedrec/plug-ins": sweep("table 3", {f"{b} {n}": f"{b}, {n}" for b in BACKBONES for n in ("control", "full")}),

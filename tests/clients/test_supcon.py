@@ -5,8 +5,8 @@ import torch
 from benchmarks.plain import supervised_contrast
 
 from confed.clients.objectives import SupCon, Whole
+from confed.clients.objectives.dense import Categories
 from confed.clients.objectives.supcon import (
-    Categories,
     _denominators,
     _denominators_of_all,
     code_form,
@@ -42,7 +42,7 @@ def by_loop(table, of, temperature, form):
             total -= sum(exponents[z] - math.log(denominator) for z in positives) / len(positives)
         else:
             total -= math.log(sum(math.exp(exponents[z]) for z in positives) / len(positives) / denominator)
-    return temperature / 0.5 / len(table) * total if form == "code" else total
+    return (temperature / 0.5 if form == "code" else 1.0) / len(table) * total
 
 
 @pytest.mark.parametrize(("form", "function"), [("code", code_form), ("paper", paper_form)])
@@ -128,6 +128,16 @@ def test_clients_with_the_same_table_share_one_gradient(monkeypatch):
         value, gradient = code_form(table, Categories(membership(21)), 0.1, torch.arange(21))
         assert float(values[client]) == pytest.approx(0.5 * float(value))
         torch.testing.assert_close(gradients["items"][client], 0.5 * gradient)
+
+
+@pytest.mark.parametrize(("form", "function"), [("code", code_form), ("paper", paper_form)])
+def test_the_form_asked_for(form, function):
+    values, gradients = SupCon(("items",), 0.5, 0.2, form=form).gradients(
+        whole({"items": rows(21)[None]}, [-1], membership(21))
+    )
+    value, gradient = function(rows(21), Categories(membership(21)), 0.2, torch.arange(21))
+    assert float(values[0]) == pytest.approx(0.5 * float(value))
+    torch.testing.assert_close(gradients["items"][0], 0.5 * gradient)
 
 
 def test_two_tables_side_by_side_are_one():

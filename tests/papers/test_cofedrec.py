@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from papers.cells import load_results, packed, unpacked
@@ -16,6 +18,12 @@ def test_the_docs_show_the_committed_results():
 def test_every_result_belongs_to_a_cell_of_the_recipe():
     cells = {cell.path(recipe.RESULTS).name for part in recipe.PARTS.values() for cell in part()}
     assert {path.name for path in recipe.RESULTS.glob("*.json")} <= cells
+
+
+def test_every_result_has_the_options_of_its_cell():
+    cells = {cell.path(recipe.RESULTS).name: cell for part in recipe.PARTS.values() for cell in part()}
+    for path in recipe.RESULTS.glob("*.json"):
+        assert json.loads(path.read_text())["options"] == cells[path.name].options, path.name
 
 
 def test_cells_have_names_of_their_own():

@@ -64,6 +64,14 @@ def test_rows_of_single_clients(chunks):
         assert torch.equal(found, AFTER[client][[2, 1]])
 
 
+def test_what_nobody_sent_is_not_made_up():
+    with pytest.raises(ValueError, match="sent nothing"):
+        kept(((0, 1),)).rows("items", torch.tensor([1]), where=torch.tensor([2]))
+    summed = SummedUploads({"net": "samples"}, {"net": torch.zeros(1, dtype=torch.float64)})
+    with pytest.raises(ValueError, match="did not send their number"):
+        summed.add(Upload(torch.tensor([0]), {"net": torch.ones(1, 1, dtype=torch.float64)}))
+
+
 def test_networks_are_averaged_too():
     summed = fill(SummedUploads({"net": "samples"}, {"net": torch.zeros(1, dtype=torch.float64)}), CHUNKS[1])
     assert summed.mean("net", over="samples").tolist() == [(0 * 1 + 10 * 3 + 20 * 4) / 8]

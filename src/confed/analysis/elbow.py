@@ -32,13 +32,11 @@ class ElbowCurve:
             go.Scatter(x=rank[inside], y=self.scores[inside], mode="markers", name="similar group"),
             go.Scatter(x=rank[~inside], y=self.scores[~inside], mode="markers", name="the rest"),
             go.Scatter(x=rank, y=self.chord, mode="lines", name="chord", line={"dash": "dot", "color": COLOURS[5]}),
-            go.Scatter(
-                x=[self.elbow],
-                y=[self.scores[self.elbow]],
-                mode="markers",
-                name="elbow",
-                marker={"size": 12, "symbol": "x", "color": "black"},
-            ),
         ]
-        title = f"Similarity to the core user: elbow at rank {self.elbow} of {len(self.scores)}"
+        if self.elbow:
+            mark = {"size": 12, "symbol": "x", "color": "black"}
+            at = {"x": [self.elbow], "y": [self.scores[self.elbow]]}
+            traces.append(go.Scatter(**at, mode="markers", name="elbow", marker=mark))
+        found = f"elbow at rank {self.elbow}" if self.elbow else "no elbow"
+        title = f"Similarity to the core user: {found} of {len(self.scores)}"
         return figure(traces, title, "clients by similarity", "summed cosine")

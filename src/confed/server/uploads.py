@@ -56,7 +56,9 @@ class RunningSum:
 
     def add(self, sent: Sent, samples: Tensor | None) -> None:
         weights = torch.ones(len(sent), dtype=torch.float64)
-        if self.over == "samples" and samples is not None:
+        if self.over == "samples":
+            if samples is None:
+                raise ValueError("a mean weighted by samples, of clients that did not send their number")
             weights = samples.double()
         if isinstance(sent, TableRows):
             self._add_rows(sent, weights)
@@ -133,6 +135,8 @@ class KeptUploads(Uploads):
             chosen = torch.isin(upload.clients, where)
             found.append((upload.clients[chosen], _some_rows(upload.of(chosen).tensors[name], items)))
         clients, rows = (torch.cat(parts) for parts in zip(*found, strict=True))
+        if not bool(torch.isin(where, clients).all()):
+            raise ValueError(f"rows of {name!r} are asked of clients that sent nothing")
         order = torch.argsort(clients)
         return rows[order[torch.searchsorted(clients[order], where)]]
 

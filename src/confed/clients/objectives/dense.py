@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,27 @@ from confed.random import Stream
 
 Schedule = Literal["every-step", "once-per-round"]
 """Whether the gradient is taken anew at every step of the items, or once at the start of the round, times the steps."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Which category each item belongs to."""
+
+    of: Tensor
+
+    @cached_property
+    def sizes(self) -> Tensor:
+        """(items,): the number of items in each item's category."""
+        return torch.bincount(self.of)[self.of]
+
+    def partners(self, like: Tensor) -> Tensor:
+        """(items, 1): how many others each item's category has, 1 where it has none."""
+        return (self.sizes - 1).clamp(min=1)[:, None].to(like.dtype)
+
+    def sums(self, rows: Tensor) -> Tensor:
+        """For every item the sum of `rows` (…, items, d) over its category."""
+        totals = rows.new_zeros(*rows.shape[:-2], int(self.of.max()) + 1, rows.shape[-1])
+        return totals.index_add_(-2, self.of, rows).index_select(-2, self.of)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from confed.clients.objectives.dense import DenseTerm, Whole, apart, side_by_side, through_unit, unit_rows
+from confed.clients.objectives.dense import (
+    Categories,
+    DenseTerm,
+    Whole,
+    apart,
+    side_by_side,
+    through_unit,
+    unit_rows,
+)
 
 
 class ItemSimilarity(DenseTerm):
@@ -28,20 +35,14 @@ class ItemSimilarity(DenseTerm):
         if "membership" not in whole.side:
             return torch.zeros(len(rows), dtype=torch.float64), {}
         unit, inverse = unit_rows(rows)
-        categories = functional.one_hot(whole.side["membership"].long()).to(rows.dtype)
-        partners = categories @ categories.sum(dim=0) - 1
-        share = partners.clamp(min=1).reciprocal() * (partners > 0)
+        categories = Categories(whole.side["membership"].long())
         liked = whole.positives.to(rows.dtype)
-        weights = (liked / liked.sum(dim=1, keepdim=True).clamp(min=1) * share)[:, :, None]
+        shares = liked / liked.sum(dim=1, keepdim=True).clamp(min=1) * (categories.sizes > 1)
+        weights = shares[:, :, None] / categories.partners(rows)
 
-        others = _category_sums(categories, unit) - unit
+        others = categories.sums(unit) - unit
         value = -(weights * unit * others).sum(dim=(1, 2))
         weighted = weights * unit
-        gradient = -(weights * others + _category_sums(categories, weighted) - weighted)
+        gradient = -(weights * others + categories.sums(weighted) - weighted)
         gradient = self.weight * through_unit(gradient, unit, inverse)
         return self.weight * value.double(), apart(gradient, whole.tables, self.tables)
-
-
-def _category_sums(categories: Tensor, rows: Tensor) -> Tensor:
-    """(clients, items, d): for every item the sum of `rows` over its category, given one-hot `categories`."""
-    return categories @ (categories.T @ rows)

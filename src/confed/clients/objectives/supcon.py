@@ -6,7 +6,9 @@ items and S the sum of their unit rows,
 
     L = (τ / τ_b) · 1/m · Σ_i [ log Σ_{a≠i} exp(x_i·x_a / τ) − x_i · (S_c(i) − x_i) / ((n_c(i) − 1) τ) ].
 
-`paper` is the form printed as Eq. 8: raw rows, the logarithm outside the mean, a sum over anchors.
+`paper` is the form printed as Eq. 8: raw rows, the logarithm outside the mean over positives. The paper sums it over
+all items, and the cross-entropy over all ratings (Eq. 9); here both are means, or the one would weigh a thousand times
+more than it does beside the other in the paper.
 
 Items alone in their category are no anchors, but everybody's negatives. Gradients are taken in strips of anchors: a
 strip has all columns, so its softmax is complete and both of its products with the rows follow at once. No matrix of
@@ -18,43 +20,28 @@ is added.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from confed.clients.objectives.dense import DenseTerm, Whole, apart, side_by_side, through_unit, unit_rows
+from confed.clients.objectives.dense import (
+    Categories,
+    DenseTerm,
+    Whole,
+    apart,
+    side_by_side,
+    through_unit,
+    unit_rows,
+)
 
 Form = Literal["code", "paper"]
 
 _STRIP = 256
 """Anchors of a strip: with a few thousand items it stays in the second cache."""
-_EXACT_UP_TO = 4000
-"""Items that may all be anchors at once."""
+_HALF_UP_TO = 4000
+"""Items of which half a matrix of items x items may be kept for a moment."""
 _BASE_TEMPERATURE = 0.5
-
-
-@dataclass(frozen=True)
-class Categories:
-    """Which category each item belongs to."""
-
-    of: Tensor
-
-    @cached_property
-    def sizes(self) -> Tensor:
-        """(items,): the number of items in each item's category."""
-        return torch.bincount(self.of)[self.of]
-
-    def partners(self, like: Tensor) -> Tensor:
-        """(items, 1): how many others each item's category has, 1 where it has none."""
-        return (self.sizes - 1).clamp(min=1)[:, None].to(like.dtype)
-
-    def sums(self, rows: Tensor) -> Tensor:
-        """(items, d): the sum of `rows` over each item's category."""
-        totals = rows.new_zeros(int(self.of.max()) + 1, rows.shape[-1])
-        return totals.index_add_(0, self.of, rows)[self.of]
 
 
 class SupCon(DenseTerm):
@@ -70,7 +57,7 @@ class SupCon(DenseTerm):
         *,
         form: Form = "code",
         anchors: int = 1024,
-        exact_up_to: int = _EXACT_UP_TO,
+        exact_up_to: int = 4000,
     ) -> None:
         """Above `exact_up_to` items a step draws `anchors` of them, without bias; denominators keep all items."""
         self.tables = tables
@@ -107,7 +94,7 @@ def code_form(rows: Tensor, categories: Categories, temperature: float, anchors:
     """L and its gradient by `rows` (items, d), with the mean over `anchors` in place of that over all items."""
     unit, inverse = unit_rows(rows)
     chosen = anchors[categories.sizes[anchors] > 1]
-    if len(anchors) == len(unit) <= _EXACT_UP_TO:
+    if len(anchors) == len(unit) <= _HALF_UP_TO:
         logarithms, gradient = _denominators_of_all(unit, chosen, temperature)
         attraction, likeness = _attraction_of_all(unit, categories)
     else:
@@ -178,7 +165,9 @@ def _denominators_of_all(unit: Tensor, anchors: Tensor, temperature: float) -> t
 
 
 def paper_form(rows: Tensor, categories: Categories, temperature: float, anchors: Tensor) -> tuple[Tensor, Tensor]:
-    """Eq. 8 and its gradient by `rows`: each anchor's softmax over all items, less that over its category."""
+    """Eq. 8 as a mean over `anchors`, and its gradient by `rows`: each anchor's softmax over all items, less that over
+    its category.
+    """
     chosen = anchors[categories.sizes[anchors] > 1]
     value, gradient = rows.new_zeros(()), torch.zeros_like(rows)
     for start in range(0, len(chosen), _STRIP):
@@ -194,5 +183,4 @@ def paper_form(rows: Tensor, categories: Categories, temperature: float, anchors
         pull = among_all.exp() - (among_own - share[:, None]).exp()
         gradient.index_add_(0, strip, pull @ rows)
         gradient.addmm_(pull.T, own)
-    scale = len(rows) / len(anchors)
-    return scale * value, gradient * (scale / temperature)
+    return value / len(anchors), gradient / (len(anchors) * temperature)

@@ -10,7 +10,8 @@ scores, a single participant or an elbow at the core user itself make no group t
 
 `categories_per_round` > 1 is the paper's future work: the similar group is split again at the elbow on another
 category, and each part after that on a third, so that partitions are nested and every part gets a mean of its own. Each
-part draws its own core user; categories are not drawn twice on the same path. A part of one client keeps its table.
+part draws its own core user; while there are others, no category is drawn twice on the same path. A part of one client
+keeps its table.
 """
 
 from __future__ import annotations
@@ -63,7 +64,6 @@ class _State:
     group_of: Tensor
     scores: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
     elbow: int = 0
-    category: int = -1
 
 
 class CoCluster(Strategy):
@@ -113,7 +113,7 @@ class CoCluster(Strategy):
         }
         first = divisions[0]
         self._push = Push(pushed, group_of)
-        self._state = _State(means, group_of, first.scores, first.elbow, first.category)
+        self._state = _State(means, group_of, first.scores, first.elbow)
         self._notes = _notes(divisions, groups, group_of)
 
     def _divide(self, uploads: KeptUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
@@ -168,15 +168,13 @@ class CoCluster(Strategy):
             "group_of": own.group_of,
             "scores": own.scores,
             "elbow": torch.tensor(own.elbow),
-            "category": torch.tensor(own.category),
         }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         self.inner.load(state)
         means = {name: state[f"mean_{name}"] for name in self.tables}
         self._categories.membership = state["membership"]
-        elbow_at, category = int(state["elbow"]), int(state["category"])
-        self._state = _State(means, state["group_of"], state["scores"], elbow_at, category)
+        self._state = _State(means, state["group_of"], state["scores"], int(state["elbow"]))
 
 
 class _Collected(KeptUploads):

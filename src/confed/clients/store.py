@@ -13,15 +13,13 @@ from confed.clients.backbones import Backbone
 from confed.errors import ConfedError
 from confed.records import Push
 
-_COPIES = 2
-"""The state, and that of the best round so far."""
-
 
 class ClientStore:
     """Kept parameters, client axis first. A kept item table is one dense (clients, items, d) tensor."""
 
-    def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype) -> None:
-        _require_memory(backbone, clients, dtype)
+    def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype, *, copies: int = 1) -> None:
+        """`copies` of everything will be held at once in the end: this one, and what its owner remembers."""
+        _require_memory(backbone, clients, dtype, copies)
         self.tensors = {
             spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone()
             for spec in backbone.named(kept=True)
@@ -64,12 +62,12 @@ class ClientStore:
         return table.view(-1, table.shape[-1]), flat
 
 
-def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype) -> None:
+def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
-    values = _COPIES * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
+    values = copies * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
     needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > available:
         raise ConfedError(
-            f"the parameters that {clients:,} clients keep take {needed / 1e9:.1f} GB and this machine has "
+            f"{copies} copies of what {clients:,} clients keep take {needed / 1e9:.1f} GB and this machine has "
             f"{available / 1e9:.1f} GB: use fewer users or items, or a smaller `dim`"
         )

@@ -56,7 +56,8 @@ class LocalEngine(Trainer[Card]):
         self.view: View = pieces.view
         shared = pieces.backbone.named(scope="shared")
         self.views = _views(pieces)
-        self.store = ClientStore(pieces.backbone, data.users, seed, self.dtype)
+        copies = 3 if self._rebuilds else 2  # as it stands, of the best round, and before the round if it is rebuilt
+        self.store = ClientStore(pieces.backbone, data.users, seed, self.dtype, copies=copies)
         pieces.strategy.start({spec.name: spec.initial(seed, self.dtype) for spec in shared}, data.users, seed)
         self._serving: dict[str, Tensor] = {}
 

@@ -32,3 +32,8 @@ def pair(
 def printed(figures: Sequence[float] | None) -> str:
     """A published pair, or a dash."""
     return " / ".join(f"{value:.2f}" for value in figures) if figures else "–"
+
+
+def when_lost(result: Result) -> str:
+    """Of a cell that diverged, the round: its error begins with it."""
+    return f"diverged in {result['diverged'].split(':')[0]}"

@@ -86,8 +86,11 @@ def schedules() -> list[Cell]:
 
 
 def printed_form() -> list[Cell]:
-    """The contrastive term as Eq. 8 prints it."""
-    return [_cell("supcon paper", {"supcon": "paper"})]
+    """The contrastive term as Eq. 8 prints it, with the printed weight and with one that its raw rows bear."""
+    return [
+        _cell("supcon paper", {"supcon": "paper"}),
+        _cell("supcon paper, contrast 0.0001", {"supcon": "paper", "contrast": 0.0001}),
+    ]
 
 
 def datasets() -> list[Cell]:

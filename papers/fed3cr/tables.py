@@ -11,7 +11,7 @@ from confed.methods.published import published
 from papers.cells import load_results
 from papers.fed3cr.recipe import BACKBONES, FEDRAP, MAIN, PROTOCOLS, RESULTS, TRIALS, WEIGHTS
 from papers.marks import rendered
-from papers.rows import Result, pair, printed, table
+from papers.rows import Result, pair, printed, table, when_lost
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent.parent / "docs" / "fed3cr.md"
@@ -66,8 +66,7 @@ def starts(results: Sequence[Result]) -> str:
     rows = [["defaults: deviation 0.01, λ 0.005, item rate 1000", pair(select(results, "", method="fedrap")[:1])]]
     for variant in FEDRAP:
         lost = select(diverged, variant, method="fedrap")
-        figures = lost[0]["diverged"].split(":")[0] if lost else pair(select(results, variant, method="fedrap"))
-        rows.append([variant, f"diverged in {figures}" if lost else figures])
+        rows.append([variant, when_lost(lost[0]) if lost else pair(select(results, variant, method="fedrap"))])
     return table(["FedRAP, seed 0", "`paper`"], rows)
 
 

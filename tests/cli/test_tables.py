@@ -43,6 +43,14 @@ def test_deviation_over_seeds():
     assert "50.00 ± 1.25 / 25.00 ± 0.50" in shown(summary(std=std, runs=[{}, {}]))
 
 
+def test_a_narrow_window_cuts_no_figure_off():
+    std = {"hr@10": 1.25, "ndcg@10": 0.5, "full_hr@10": 0.1, "full_ndcg@10": 0.1}
+    console = Console(width=80, file=io.StringIO())
+    console.print(results_table([summary(std=std, runs=[{}, {}])]))
+    text = console.file.getvalue()
+    assert "…" not in text and all(part in text for part in ("50.00", "1.25", "25.00", "0.50", "kB"))
+
+
 def test_every_domain_has_a_row_with_all_its_rankings():
     text = shown(of_domains(), how=domains_table)
     assert [name for name in ("HR@5", "NDCG@5", "HR@10", "NDCG@10") if name in text] == [m.upper() for m in METRICS]

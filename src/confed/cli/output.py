@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-"""For results. A pipe has no width; tables need more than rich's guess of 80."""
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+"""For results. A pipe has no width; tables with deviations over seeds need more than rich's guess of 80."""
 err_console = Console(stderr=True, highlight=False)
 """For progress, notices and errors."""
 

@@ -36,7 +36,9 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     if paper:
         headings.insert(3, "published")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("method", "view") else "right", no_wrap=True)
+        name = heading in ("method", "view")
+        # In a narrow window figures go on in the next line; cut off they would be of no use.
+        table.add_column(heading, justify="left" if name else "right", no_wrap=name, overflow="fold")
     for summary in summaries:
         row = [
             summary["method"],

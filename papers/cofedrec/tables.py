@@ -13,7 +13,17 @@ from confed.evaluation.significance import paired
 from confed.methods.published import published
 from papers.cells import load_results, unpacked
 from papers.cofedrec import recipe
-from papers.cofedrec.recipe import BACKBONES, CLUSTERS, NOISE, OURS, RESULTS, SEEDS, VARIANTS, WEIGHTS
+from papers.cofedrec.recipe import (
+    BACKBONES,
+    CLUSTERS,
+    NOISE,
+    OURS,
+    PRINTED_FORM_WEIGHTS,
+    RESULTS,
+    SEEDS,
+    VARIANTS,
+    WEIGHTS,
+)
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table, when_lost
 
@@ -197,7 +207,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
         {
             "full": "the code's form, λ = 0.005",
             "supcon paper": "Eq. 8, λ = 0.005",
-            "supcon paper, contrast 0.0001": "Eq. 8, λ = 0.0001",
+            **{f"supcon paper, contrast {weight}": f"Eq. 8, λ = {weight}" for weight in PRINTED_FORM_WEIGHTS},
         },
     ),
     "cofedrec/groups": group_rounds,

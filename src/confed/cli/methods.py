@@ -70,7 +70,7 @@ def describe(method: Method) -> dict[str, Any]:
         "about": _paragraphs(inspect.getdoc(sys.modules[type(method).__module__]) or ""),
         "rounds": method.rounds,
         "options": [
-            {"name": key, "default": _plain(field.get_default()), "meaning": field.description or ""}
+            {"name": key, "default": _plain(field.get_default()), "meaning": " ".join((field.description or "").split())}
             for key, field in fields.items()
         ],
         "discloses": method.discloses,

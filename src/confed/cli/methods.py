@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
@@ -52,11 +53,26 @@ def show(name: str, as_json: Json = False) -> None:
         for option in facts["options"]:
             table.add_row(option["name"], str(option["default"]), option["meaning"])
         console.print(table)
-        for key in ("view", "uploads", "aggregation", "discloses", "datasets", "published"):
-            if facts.get(key):
-                console.print(f"{key}: {facts[key]}", highlight=False, markup=False)
+        for line in _lines(facts):
+            console.print(line, highlight=False, markup=False)
 
     emit(facts, as_json, render)
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """What a table of options leaves out."""
+    for key in ("view", "uploads", "aggregation", "discloses"):
+        if facts.get(key):
+            yield f"{key}: {', '.join(facts[key]) if isinstance(facts[key], list) else facts[key]}"
+    if facts["datasets"]:
+        yield "defaults per dataset:"
+    for dataset, values in facts["datasets"].items():
+        yield f"  {dataset}: {', '.join(f'{option} = {value}' for option, value in values.items())}"
+    if facts["published"]:
+        yield "published, HR@10 / NDCG@10:"
+    for dataset, figures in facts["published"].items():
+        for one in figures:
+            yield f"  {dataset}: {one['hr']:.2f} / {one['ndcg']:.2f}, {one['ranking']} ranking ({one['source']})"
 
 
 def describe(method: Method) -> dict[str, Any]:
@@ -70,7 +86,11 @@ def describe(method: Method) -> dict[str, Any]:
         "about": _paragraphs(inspect.getdoc(sys.modules[type(method).__module__]) or ""),
         "rounds": method.rounds,
         "options": [
-            {"name": key, "default": _plain(field.get_default()), "meaning": " ".join((field.description or "").split())}
+            {
+                "name": key,
+                "default": _plain(field.get_default()),
+                "meaning": " ".join((field.description or "").split()),
+            }
             for key, field in fields.items()
         ],
         "discloses": method.discloses,

@@ -47,4 +47,4 @@ def test_defaults_and_published_figures_are_lines_a_person_can_read():
     text = invoke("methods", "show", "cofedrec").stdout
     assert "  lastfm-2k: learning_rate = 0.05, contrast = 0.001, temperature = 0.5, clusters = 500" in text
     assert "  ml-100k: 77.52 / 50.65, sampled ranking (CoFedRec (WWW 2024), table 1)" in text
-    assert "{" not in text.split("defaults per dataset")[1]
+    assert "{" not in text.split("defaults per dataset:")[1]

@@ -65,7 +65,8 @@ class CoFedRecConfig(FederatedConfig):
     temperature: float = Field(default=0.1, ge=0.025)
     """τ of the contrastive term; much smaller ones overflow in single precision."""
     supcon: Literal["code", "paper"] = "code"
-    """The contrastive term as the published code has it, or as the paper prints it."""
+    """The contrastive term as the published code has it, or as the paper prints it: on raw rows, which need a λ near
+    1e-5 and take many times longer."""
     schedule: Schedule = "once-per-round"
     """Take the contrastive gradient anew at every step, or once a round."""
     supcon_anchors: int = Field(default=1024, ge=1)

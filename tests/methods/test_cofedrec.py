@@ -13,6 +13,14 @@ from tests.tiny import ITEMS, USERS
 NAMES = {"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"}
 
 
+def second_round(case):
+    """An engine after the first round in which items have categories, its state before that round, its settings."""
+    engine = case.trained(rounds=1, trainer=case.engine(chunk=7))
+    before = {name: value.clone() for name, value in engine.state().items()}
+    engine.round(2, {})
+    return engine, before, method_named(case.method).config("tiny", case.options)
+
+
 class CoFedRecConformance(FederatedConformance):
     method = "cofedrec"
     served = "pushed"
@@ -164,10 +172,7 @@ class WithoutGroups(FederatedConformance):
         raise NotImplementedError
 
     def test_cohort_equals_the_oracle(self):
-        engine = self.trained(rounds=1, trainer=self.engine(chunk=7))
-        before = {name: value.clone() for name, value in engine.state().items()}
-        engine.round(2, {})
-        config = method_named(self.method).config("tiny", self.options)
+        engine, before, config = second_round(self)
         oracle = self.oracle_of(config, before["server.membership"])
         tables = [client.params["items"] for client in plain_clients(oracle, engine, before, 2)]
         expected = torch.stack(tables).mean(dim=0)
@@ -247,10 +252,7 @@ class PlugIn(FederatedConformance):
         raise NotImplementedError
 
     def test_cohort_equals_the_oracle(self):
-        engine = self.trained(rounds=1, trainer=self.engine(chunk=7))
-        before = {name: value.clone() for name, value in engine.state().items()}
-        engine.round(2, {})
-        config = method_named(self.method).config("tiny", self.options)
+        engine, before, config = second_round(self)
         clients = plain_clients(self.joint_oracle(config, before["server.membership"]), engine, before, 2)
         after = engine.state()
         for name in self.tables:

@@ -8,6 +8,7 @@
    largest pair of domains.
 5. Growth with the number of clients: `synthetic` with 1x, 2x, 4x users.
 
+All of it takes the better part of an hour, a third of that the largest pair of domains; `--only oracle` takes minutes.
 Each measurement (benchmarks/measure.py) runs in a process of its own, so that its peak memory is its own.
 """
 
@@ -17,6 +18,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,22 +36,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the engine that are timed (median)")
     parser.add_argument("--users", type=int, default=5000, help="users of the smallest synthetic dataset")
     parser.add_argument("--items", type=int, default=5000, help="items of the synthetic datasets")
-    parser.add_argument("--no-oracle", action="store_true", help="nothing that is compared with the oracle")
-    parser.add_argument("--no-silos", action="store_true", help="no companies, whose largest pair takes minutes")
-    parser.add_argument("--only-silos", action="store_true", help="nothing else")
-    parser.add_argument("--out", type=Path, help="write the measurements to this JSON file as well")
+    sections: dict[str, Callable[[], Any]] = {
+        "oracle": lambda: against_oracle(chosen.methods, chosen.dataset, chosen.rounds),
+        "contrast": lambda: contrast(chosen.dataset),
+        "large": lambda: large("fed3cr", "ml-1m"),
+        "silos": lambda: silos("douban", "amazon-phone-elec"),
+        "growth": lambda: growth(chosen.users, chosen.items, chosen.rounds),
+    }
+    parser.add_argument("--only", nargs="+", choices=sections, default=list(sections), help="some sections (all)")
+    parser.add_argument("--out", type=Path, help="a JSON file; sections measured now replace those it has")
     chosen = parser.parse_args()
-    results: dict[str, Any] = {"cores": torch.get_num_threads(), "torch": torch.__version__}
-    if not chosen.no_oracle and not chosen.only_silos:
-        results["oracle"] = against_oracle(chosen.methods, chosen.dataset, chosen.rounds)
-        results["contrast"] = contrast(chosen.dataset)
-        results["large"] = large("fed3cr", "ml-1m")
-    if not chosen.no_silos:
-        results["silos"] = silos("douban", "amazon-phone-elec")
-    if not chosen.only_silos:
-        results["growth"] = growth(chosen.users, chosen.items, chosen.rounds)
-    if chosen.out:
-        chosen.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    for name in chosen.only:
+        section = sections[name]()
+        if chosen.out:
+            write_section(chosen.out, name, section)
+
+
+def write_section(path: Path, name: str, section: Any) -> None:
+    """A section is of one run on one machine; the file may hold sections of several runs."""
+    results = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    results[name] = {"cores": torch.get_num_threads(), "torch": torch.__version__, "measured": section}
+    path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def against_oracle(methods: list[str], dataset: str, rounds: int) -> list[dict[str, Any]]:
@@ -125,6 +132,7 @@ def growth(users: int, items: int, rounds: int) -> list[dict[str, Any]]:
 
 def measured(what: str, method: str, dataset: str, rounds: int, *options: str) -> dict[str, float]:
     """One measurement, in a process of its own, so that its peak memory is its own."""
+    console.print(f"measuring: {what} {method} {dataset} {' '.join(options)}", style="dim", highlight=False)
     command = [sys.executable, "-m", "benchmarks.measure", what, method, dataset, str(rounds), *options]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return found

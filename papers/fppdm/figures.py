@@ -28,7 +28,7 @@ from confed.silos.compactness import CoClustering
 from confed.silos.distributions import unnamed
 from papers.cells import Cell, kept_run, load_results
 from papers.fppdm.recipe import ABLATION, RESULTS, SYNTHETIC
-from papers.fppdm.tables import DOMAINS, of, select, weights
+from papers.fppdm.tables import DOMAINS, first_seed, of, weights
 from papers.rows import Result
 
 HERE = Path(__file__).parent
@@ -63,7 +63,7 @@ def agreement(run: confed.Run, groups: int = 4) -> dict[str, float]:
 def figure_3(results: list[Result]) -> go.Figure:
     """The ablation, a bar for every variant and domain."""
     names = [*(f"FPPDM++ ({v})" for v in ABLATION), "FPPDM", "FPPDM++"]
-    shown = {name: select(results, name, "amazon-game-video") for name in names}
+    shown = {name: first_seed(results, name, "amazon-game-video") for name in names}
     present = {name: found[0] for name, found in shown.items() if found}
     traces = [
         go.Bar(name=domain, x=list(present), y=[of(domain)(result)["hr@10"] for result in present.values()])
@@ -78,7 +78,7 @@ def figure_4(results: list[Result]) -> go.Figure:
     for option in ("alignment", "clustering"):
         line = []
         for variant, shown in weights(option).items():
-            found = [r for r in select(results, variant, "douban") if r["seed"] == 0]
+            found = first_seed(results, variant, "douban")
             if found:
                 mean = sum(of(d)(found[0])["hr@10"] for d in DOMAINS["douban"]) / len(DOMAINS["douban"])
                 line.append((float(shown.split("=")[1]), mean))

@@ -97,8 +97,9 @@ def silo_run(tmp_path_factory):
 
 
 def test_a_run_between_companies_shows_domains_noise_and_users(silo_run):
-    found = {section.title: section for section in sections(silo_run)}
-    assert list(found) == [*COMMON, NOISE, USERS]
+    heard = []
+    found = {section.title: section for section in sections(silo_run, heard.append)}
+    assert list(found) == heard == [*COMMON, NOISE, USERS]
     assert len(found[COMMON[1]].figures) == 3 and len(found[COMMON[0]].figures) == 2  # the loss is the domains'
     assert len(found[USERS].figures) == 3
     assert "clipped to length 1;" in found[NOISE].text and "deviation 0.5." in found[NOISE].text

@@ -60,4 +60,4 @@ def has_screen() -> bool:
 
 
 def _announce(title: str) -> None:
-    err_console.print(f"{title} …", style="dim", highlight=False)
+    err_console.print(f"drawn: {title}", style="dim", highlight=False)

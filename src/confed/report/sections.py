@@ -47,7 +47,7 @@ class Section:
 
 
 def sections(run: Run, progress: Callable[[str], None] = lambda title: None) -> Iterator[Section]:
-    """All sections the run has data for, in reading order; `progress` hears of each before it is made."""
+    """All sections the run has data for, in reading order; `progress` hears of each that is made."""
     for title, make in (
         ("Learning curves", _learning),
         ("Every domain by itself", _domains),
@@ -62,9 +62,9 @@ def sections(run: Run, progress: Callable[[str], None] = lambda title: None) -> 
         ("What the two views have in common", _correlation),
         ("Consensus degradation", _degradation),
     ):
-        progress(title)
         found = make(run)
         if found:
+            progress(title)
             text, figures = found
             yield Section(title, text, figures)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from confed.evaluation.significance import Difference, paired
 from papers.cells import load_results, unpacked
+from papers.fppdm.activity import counts_of_users, thirds
 from papers.fppdm.recipe import (
     ABLATION,
     BASELINES,
@@ -43,6 +44,8 @@ PAIRS = (
     ("FPPDM", "LightGCN, alone"),
     ("FPPDM", "FedGNN"),
 )
+EXCHANGES = (("FPPDM", "FPPDM, alone"), ("FPPDM++", "FPPDM, alone"), ("FedGNN", "LightGCN, alone"))
+"""With the other company, and without."""
 
 
 def select(results: Iterable[Result], name: str, dataset: str, protocol: str = "warm") -> list[Result]:
@@ -107,27 +110,55 @@ def comparisons(results: Sequence[Result]) -> str:
     rows = []
     for dataset in DATASETS:
         for one, other in PAIRS:
-            for domain in DOMAINS[dataset]:
-                found = {name: {r["seed"]: r for r in select(results, name, dataset)} for name in (one, other)}
-                seeds = sorted(set(found[one]) & set(found[other]))
-                if seeds:
-                    both = ([found[name][seed] for seed in seeds] for name in (one, other))
-                    cells = [_shown(difference(*pair_, domain, m)) for pair_ in [tuple(both)] for m in ("hr", "ndcg")]
-                    rows.append([dataset, domain, f"{one} − {other}", str(len(seeds)), *cells])
+            both = same_seeds(results, one, other, dataset)
+            for domain in DOMAINS[dataset] if both[0] else ():
+                cells = [_shown(difference(*both, domain, metric)) for metric in ("hr", "ndcg")]
+                rows.append([dataset, domain, f"{one} − {other}", str(len(both[0])), *cells])
     return table(["data", "domain", "difference", "seeds", "HR@10", "NDCG@10"], rows)
 
 
-def difference(one: Sequence[Result], other: Sequence[Result], domain: str, metric: str) -> Difference:
+def activity(results: Sequence[Result]) -> str:
+    """What an exchange gives to users with few, some and many items of the domain."""
+    rows = []
+    for dataset, domains in counts_of_users().items():
+        for domain, counts in domains.items():
+            for chosen in thirds(counts):
+                items = np.array(counts)[chosen]
+                cells = [
+                    _short(difference(*both, domain, "hr", chosen)) if both[0] else "–"
+                    for both in (same_seeds(results, one, other, dataset) for one, other in EXCHANGES)
+                ]
+                rows.append([dataset, domain, f"{items.min()} to {items.max()}", str(len(items)), *cells])
+    heads = [f"{one} − {other}" for one, other in EXCHANGES]
+    return table(["data", "domain", "items", "users", *heads], rows)
+
+
+def same_seeds(results: Sequence[Result], one: str, other: str, dataset: str) -> tuple[list[Result], list[Result]]:
+    """The results of both, for the seeds that both have."""
+    ours, theirs = ({r["seed"]: r for r in select(results, name, dataset)} for name in (one, other))
+    seeds = sorted(set(ours) & set(theirs))
+    return [ours[seed] for seed in seeds], [theirs[seed] for seed in seeds]
+
+
+def difference(
+    one: Sequence[Result], other: Sequence[Result], domain: str, metric: str, chosen: Any = slice(None)
+) -> Difference:
+    """Of the `chosen` users, at first all."""
+
     def per_user(result: Result) -> Any:
         ranks = unpacked(result["ranks"][result["view"]][domain])
-        return 100 * ranks.per_user(metric, 10, "expected")
+        return 100 * ranks.per_user(metric, 10, "expected")[chosen]
 
     return paired([per_user(r) for r in one], [per_user(r) for r in other])
 
 
 def _shown(found: Difference) -> str:
     chance = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.3f}"
-    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f}), {chance}"
+    return f"{_short(found)}, {chance}"
+
+
+def _short(found: Difference) -> str:
+    return f"{found.mean:+.2f} ({found.low:+.2f} … {found.high:+.2f})"
 
 
 def planted(results: Sequence[Result]) -> str:
@@ -190,6 +221,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fppdm/published": published,
     **{f"fppdm/{dataset}": main_table(dataset) for dataset in DATASETS},
     "fppdm/comparisons": comparisons,
+    "fppdm/activity": activity,
     "fppdm/planted": planted,
     "fppdm/ablation": ablation,
     "fppdm/clusters": sweep(

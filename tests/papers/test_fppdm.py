@@ -1,11 +1,13 @@
+import numpy as np
 import pytest
-from papers.cells import load_results
-from papers.fppdm import recipe, tables
+from papers.cells import load_results, unpacked
+from papers.fppdm import activity, recipe, tables
 from papers.fppdm.figures import agreement, compactness, drawn
 from papers.marks import rendered
 
 import confed
 from confed.methods.registry import METHODS, method_named
+from tests import realdata
 
 CELLS = [cell for part in recipe.PARTS.values() for cell in part()]
 
@@ -46,6 +48,25 @@ def test_hit_rates_and_ndcg_can_belong_together():
                     assert gained / 3.4595 - 0.01 <= n10 - n5 <= gained / 2.8073 + 0.01
                     checked += 1
     assert checked or not list(recipe.RESULTS.glob("*.json"))
+
+
+def test_counts_are_of_the_users_whose_ranks_are_kept():
+    counts = activity.counts_of_users()
+    for result in load_results(recipe.RESULTS):
+        if result["dataset"] in counts and result["protocol"] == "warm":
+            for domain, ranks in result["ranks"][result["view"]].items():
+                assert len(unpacked(ranks).above) == len(counts[result["dataset"]][domain])
+
+
+def test_counts_are_those_of_the_data():
+    assert activity.counted(realdata.require("douban")) == activity.counts_of_users()["douban"]
+
+
+def test_thirds_keep_users_with_as_many_items_together():
+    few, some, many = activity.thirds([5, 1, 1, 1, 9, 2, 3, 4, 8])
+    assert np.flatnonzero(few).tolist() == [1, 2, 3]
+    assert np.flatnonzero(some).tolist() == [5, 6, 7]
+    assert np.flatnonzero(many).tolist() == [0, 4, 8]
 
 
 def test_published_figures():

@@ -61,10 +61,10 @@ def train(
                 for item in listed
             ]
             loss = loss - torch.log_softmax(-torch.stack(distances), dim=0)[0] / len(users)
-        heard = [user for user in sorted(set(users.tolist())) if user in target]
-        for user in heard:
+        distinct = sorted(set(users.tolist()))
+        for user in [user for user in distinct if user in target]:
             away = (mean[user] - target[user][0]).square().sum() + (deviation[user] - target[user][1]).square().sum()
-            loss = loss + alignment * away / len(heard)
+            loss = loss + alignment * away / len(distinct)
         adam.zero_grad()
         torch.autograd.backward(loss)
         adam.step()

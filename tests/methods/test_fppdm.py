@@ -11,8 +11,11 @@ from confed.evaluation.domains import DomainEvaluator
 from confed.evaluation.protocol import COLD
 from confed.learner import batches_of
 from confed.methods.fppdm import FPPDM, FPPDMPlus
+from confed.random import Stream
 from confed.runs.settings import resolve
+from confed.silos.compactness import CoClustering
 from confed.silos.distributions import unnamed
+from confed.silos.preference import Batch
 from tests.conformance import SEED, assert_equal_states
 from tests.silo_conformance import SiloConformance
 
@@ -132,17 +135,33 @@ class TestFPPDMPlus(SiloConformance):
         assert_equal_states(plus.state(), same.state(), tolerance=0)
         assert any(not torch.equal(plain.state()[name], value) for name, value in same.state().items())
 
-    def test_co_clustering_makes_users_more_compact(self):
-        def spread(weight):
+    def test_users_are_drawn_to_their_clusters_and_not_to_the_middle(self):
+        """Spread within the clusters that co-clustering finds, as a share of the spread of all: less with it."""
+
+        def within(weight):
             engine = self.trained(4, options={**self.options, "clustering": weight})
-            points = torch.cat([silo.user_points().detach() for silo in engine.silos.values()])
-            return float(points.var(dim=0).sum())
+            shares = []
+            for silo in engine.silos.values():
+                points = silo.user_points().detach()
+                cluster = CoClustering(3).assign(points, Stream.of(0, "test"), 0).argmax(dim=1)
+                centres = torch.stack([points[cluster == one].mean(dim=0) for one in cluster])
+                total = (points - points.mean(dim=0)).square().sum()
+                shares.append(float((points - centres).square().sum() / total))
+            return sum(shares) / len(shares)
 
-        assert spread(2.0) < spread(0.0)
+        assert within(2.0) < 0.9 * within(0.0)
 
-    def test_every_other_batch_with_twice_the_weight(self):
-        often, seldom = (self.trained(options={**self.options, "cluster_every": every}) for every in (1, 2))
-        assert any(not torch.equal(often.state()[name], value) for name, value in seldom.state().items())
+    @pytest.mark.parametrize("every", [1, 2])
+    def test_seldom_means_with_so_much_more_weight(self, every):
+        """With one cluster λ_C ℓ_C is known: the spread around the middle of the batch."""
+        options = {**self.options, "clusters": 1, "clustering": 0.3, "cluster_every": every}
+        silo = next(iter(self.engine(options=options).silos.values()))
+        points = silo.user_points().detach()
+        spread = float((points - points.mean(dim=0)).square().sum(dim=1).mean())
+        nobody = torch.zeros(0, dtype=torch.long)
+        users = torch.arange(len(points))
+        pulled = [float(silo.pulled(Batch(1, step, nobody), users, points, points[:0])) for step in range(4)]
+        assert pulled == pytest.approx([0.3 * every * spread if step % every == 0 else 0.0 for step in range(4)])
 
 
 class TestPoints(SiloConformance):

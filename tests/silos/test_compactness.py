@@ -131,6 +131,39 @@ def test_at_the_printed_scale_all_clusters_are_one():
     assert adjusted_rand_score(group, scaled.argmax(dim=1)) > 0.9
 
 
+def test_similarities_and_indicators_in_turn_by_hand():
+    """Eq. 8 and 9 written out: loops for s_ij with η |f_i − f_j|², all eigenvectors, two steps of iteration by QR."""
+    users, entropy, coupling = some(9), 0.3, 4.0
+    apart = np.array([[float((a - b).square().sum()) for b in users] for a in users])
+    apart /= apart.mean()
+    rows = np.zeros((9, 3))
+    for turn in range(3):
+        similar = np.zeros((9, 9))
+        for i in range(9):
+            others = [j for j in range(9) if j != i]
+            cost = [apart[i, j] + coupling * ((rows[i] - rows[j]) ** 2).sum() for j in others]
+            similar[i, others] = np.exp(-np.array(cost) / entropy) / np.exp(-np.array(cost) / entropy).sum()
+        both = (similar + similar.T) / 2
+        matrix = np.diag(both.sum(axis=1)) - both
+        if turn == 0:
+            rows = scipy.linalg.eigh(matrix)[1][:, :3]
+        else:
+            for _ in range(2):
+                rows = scipy.linalg.qr((2 * matrix.diagonal().max() * np.eye(9) - matrix) @ rows, mode="economic")[0]
+    ours = CoClustering(3, entropy, coupling, alternations=3)
+    found = ours.indicators(squared_distances(users, users), 3).numpy()
+    # Columns are defined up to their sign.
+    np.testing.assert_allclose(found @ found.T, rows @ rows.T, atol=1e-10)
+    np.testing.assert_allclose(np.abs(found), np.abs(rows), atol=1e-10)
+
+
+def test_the_scale_of_distances_does_not_matter():
+    """D-40: distances count relative to their mean."""
+    users, _ = planted(3, 8)
+    near, far = (CoClustering(3).assign(users * scale, STREAM, 0) for scale in (1.0, 1000.0))
+    torch.testing.assert_close(near, far)
+
+
 def test_the_loss_by_hand_and_its_gradient():
     """Σ_j ζ_ij |x_i − c_j|² with ζ and c held fixed: the gradient is 2 Σ_j ζ_ij (x_i − c_j) / n."""
     users = some(12).requires_grad_()

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from confed.data.domain_split import split_domains
@@ -6,6 +7,7 @@ from confed.evaluation.protocol import COLD
 from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
 from confed.silos.distributions import unnamed
+from confed.silos.preference import Batch
 
 SMALL = {"dim": 6, "batch_size": 64, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.02}
 
@@ -41,6 +43,22 @@ def test_alignment_alone_gives_a_company_an_idea_of_them():
         return total
 
     assert distance(2.0) < 0.5 * distance(0.0)
+
+
+def test_a_user_whom_nobody_else_knows_counts_as_nothing_in_the_mean():
+    """λ_P ℓ_P by hand: squared distances of shared users, over all users of the batch and the unheard with it."""
+    companies = engine(alignment=0.7)
+    silo = next(iter(companies.silos.values()))
+    places = torch.arange(len(silo.shared.users))
+    silo.target = torch.full((len(places), 2 * silo.dim), 0.5, dtype=torch.float64)
+    shared = silo.shared.users[silo.shared.known][:3]
+    own = torch.tensor([user for user in range(silo.data.users) if user not in silo.shared.users.tolist()][:2])
+    assert len(shared) == 3 and len(own) == 2
+    users, unheard = torch.cat([shared, own]), silo.unheard[:1]
+    points = silo.user_points().detach()
+    away = sum(float((points[user] - 0.5).square().sum()) for user in [*shared.tolist(), *unheard.tolist()])
+    pulled = silo.pulled(Batch(2, 0, unheard), users, points[users], points[unheard])
+    assert float(pulled) == pytest.approx(0.7 * away / 6)
 
 
 def test_every_batch_passes_some_of_them_and_an_epoch_all():

@@ -9,7 +9,8 @@ Variants: `alone` never exchanges anything; of FPPDM++ also `B` (points in place
 `P` (points with co-clustering), figure 3 of the paper.
 
 Deviations from the paper, which leaves much open (methods.md 7.0, D-35 to D-43): deviations are softplus(raw) + 1e-4;
-the positive stands in the denominator of ℓ_R, 10 negatives; terms are means over the batch; λ_P is 0 in round 1; a user
+the positive stands in the denominator of ℓ_R, 10 negatives; ℓ_R is a mean over the batch's rows, ℓ_P and ℓ_C over its
+users (`silos.preference` says what that does to their weights); λ_P is 0 in round 1; a user
 is averaged over the companies that have interactions of him; K-Means sees the spectral rows at unit scale, without
 which all clusters are one (`silos.compactness` has the arithmetic). The round is chosen by the mean over domains of the
 validation metric. All companies begin with the same weights and the same rows of shared people (`common_start`; the

@@ -2,9 +2,13 @@
 
     minimise  ℓ_R + λ_P ℓ_P + λ_C ℓ_C
 
-ℓ_R is the local model's own loss. ℓ_P, the mean over a batch's shared users of the squared Wasserstein distance to what
-the server sent, keeps all companies' ideas of a user together; it is 0 in round 1, when nothing was sent (D-37). ℓ_C
-draws users with similar tastes together (`compactness`). All that a local model has to give is points for its users.
+ℓ_R is the local model's own loss. ℓ_P, the squared Wasserstein distance of a batch's shared users to what the server
+sent, keeps all companies' ideas of a user together; it is 0 in round 1, when nothing was sent (D-37). ℓ_C draws users
+with similar tastes together (`compactness`). All that a local model has to give is points for its users.
+
+Both are means over the users of a batch, among whom a user that nobody else knows counts as 0 in ℓ_P: the weights mean
+the same whether all users are shared or few. ℓ_R is a mean over the batch's rows, of which a graph has several for some
+users; next to sums of all three (methods.md 7.11), λ_P and λ_C are about 1.3 times as large as printed on Douban.
 
 A shared user without interactions in the domain is in no batch. So that the company gets an idea of him nevertheless,
 which ℓ_P alone can give it (D-38), every epoch passes these users too, spread evenly over its batches.
@@ -120,8 +124,8 @@ class PreferenceSilo(Silo):
         if self.target is None or not self.pull.alignment or not len(mine):
             return points.new_zeros(())
         target = self.target.index_select(0, place.index_select(0, mine))
-        distance = (points.index_select(0, mine) - target).square().sum(dim=1)
-        return self.pull.alignment * distance.mean()
+        distance = (points.index_select(0, mine) - target).square().sum()
+        return self.pull.alignment / len(users) * distance
 
     def _clustered(self, batch: Batch, points: Tensor) -> Tensor:
         pull = self.pull

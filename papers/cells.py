@@ -49,6 +49,8 @@ class Cell:
     settings: Mapping[str, Any] = field(default_factory=dict)
     detailed: bool = False
     """Keep every user's rank, for paired tests, and what the server noted."""
+    measure: Callable[[confed.Run], Mapping[str, Any]] | None = None
+    """What else to keep of the run, by name."""
 
     @property
     def name(self) -> str:
@@ -105,7 +107,8 @@ def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
     """Run the cell, or finish it if it was broken off, and keep what is worth keeping."""
     scratch = folder / UNFINISHED / cell.name
     run = kept_run(cell, scratch, listener)
-    _write(cell, folder, reduced(cell, run.summary) | (details(run) if cell.detailed else {}))
+    result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
+    _write(cell, folder, result | dict(cell.measure(run) if cell.measure else {}))
 
 
 def _write(cell: Cell, folder: Path, result: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@
 
 pictures/fppdm.html and pictures/fppdm++.html are the reports of two runs, with users as ellipses before and after;
 figure-3.html (ablation) and figure-4.html (both weights) are drawn from the results of the recipe. data/ holds how
-compact the clusters are, and on the synthetic domains how well they agree with the planted groups.
+compact the clusters are.
 """
 
 from __future__ import annotations
@@ -15,30 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
-from sklearn.metrics import adjusted_rand_score
 
 import confed
 from confed.analysis.preferences import preference_maps
 from confed.analysis.style import figure
-from confed.data.synthetic_domains import synthetic_domains_truth
 from confed.files import written_beside
-from confed.random import Stream
 from confed.report import write_report
-from confed.silos.compactness import CoClustering
-from confed.silos.distributions import unnamed
 from papers.cells import Cell, kept_run, load_results
-from papers.fppdm.recipe import ABLATION, RESULTS, SYNTHETIC
+from papers.fppdm.recipe import ABLATION, RESULTS
 from papers.fppdm.tables import DOMAINS, first_seed, of, weights
 from papers.rows import Result
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 METHODS = ("fppdm", "fppdm++")
-PLANTED: dict[str, tuple[str, dict[str, Any]]] = {
-    "alone": ("fppdm", {"variant": "alone"}),
-    "fppdm": ("fppdm", {}),
-    "fppdm++": ("fppdm++", {}),
-}
 ROUNDS = 5
 
 
@@ -48,16 +38,6 @@ def compactness(run: confed.Run) -> dict[str, Any]:
         picture.domain: {moment: cloud.compactness for moment, cloud in picture.clouds.items()}
         for picture in preference_maps(run)
     }
-
-
-def agreement(run: confed.Run, groups: int = 4) -> dict[str, float]:
-    """Adjusted Rand index of co-clustering all users of a domain, against the planted groups."""
-    truth = synthetic_domains_truth(domains=3, users=400)
-    scores = {}
-    for domain, seen in run.preferences().items():
-        cluster = CoClustering(clusters=groups).assign(unnamed(seen.chosen), Stream.of(0, "all users"), 0).argmax(dim=1)
-        scores[domain] = float(adjusted_rand_score([truth[user] for user in seen.users], cluster.tolist()))
-    return scores
 
 
 def figure_3(results: list[Result]) -> go.Figure:
@@ -101,9 +81,6 @@ def main() -> None:
         run = kept_run(Cell(method, chosen.dataset, "warm", 0, chosen.rounds, method), chosen.out / method)
         write_report(run, chosen.out / f"{method}.html")
         found[method] = {"compactness": compactness(run)}
-    for name, (method, options) in PLANTED.items():
-        planted = Cell(method, SYNTHETIC, "warm", 0, 8, name, {"dim": 32, **options})
-        found[f"planted, {name}"] = agreement(kept_run(planted, chosen.out / f"planted-{name}"))
     for name, picture in drawn(load_results(RESULTS)).items():
         picture.write_html(chosen.out / f"{name}.html", include_plotlyjs=True)
     DATA.mkdir(exist_ok=True)

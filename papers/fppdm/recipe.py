@@ -14,10 +14,18 @@ people: with its own 256, four batches of Douban, it stands at popularity after 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sklearn.metrics import adjusted_rand_score
+
+import confed
+from confed.data.synthetic_domains import synthetic_domains_truth
+from confed.methods.registry import method_named
+from confed.random import Stream
+from confed.silos.compactness import CoClustering
+from confed.silos.distributions import unnamed
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
@@ -28,7 +36,8 @@ PATIENCE = 5
 MOST_ROUNDS = 30
 SLOW = {"etl": (100, 20), "etl-f": (80, 20), "etl-fc": (80, 20)}
 """Evaluations and patience of methods that learn nothing but popularity for a long time (ETL-F for 15 rounds)."""
-SYNTHETIC = "synthetic:domains=3,users=400"
+PEOPLE = {"domains": 3, "users": 400}
+SYNTHETIC = f"synthetic:{','.join(f'{key}={value}' for key, value in PEOPLE.items())}"
 """Three domains of the same people, the first of them sparse; who belongs together is known."""
 
 ALONE = {"variant": "alone"}
@@ -39,6 +48,7 @@ MAIN: dict[str, tuple[str, dict[str, Any]]] = {
     "FPPDM, alone": ("fppdm", ALONE),
     "FedGNN": ("fedgnn-silo", {}),
     "FPPDM": ("fppdm", {}),
+    "FPPDM++, alone": ("fppdm++", ALONE),
     "FPPDM++": ("fppdm++", {}),
 }
 BASELINES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -66,13 +76,14 @@ def _cell(
     seed: int = 0,
     protocol: str = "warm",
     rounds: int = MOST_ROUNDS,
+    measure: Callable[[confed.Run], Mapping[str, Any]] | None = None,
 ) -> Cell:
     if method == "popularity":
         return Cell(method, dataset, protocol, seed, None, name, options, {}, detailed=True)
     rounds, patience = SLOW.get(method, (rounds, PATIENCE))
-    epochs = 5 if method in ("lightgcn", "neumf", "pmlam", "etl") else 1
+    epochs = 5 if method_named(method).kind == "central" else 1
     settings = {"patience": patience, "eval_every": epochs}
-    return Cell(method, dataset, protocol, seed, rounds * epochs, name, options, settings, detailed=True)
+    return Cell(method, dataset, protocol, seed, rounds * epochs, name, options, settings, True, measure)
 
 
 def main_table() -> list[Cell]:
@@ -127,10 +138,21 @@ def larger() -> list[Cell]:
     ]
 
 
+def agreement(run: confed.Run) -> dict[str, dict[str, float]]:
+    """Adjusted Rand index of co-clustering all users of a domain into as many groups as were planted, and those."""
+    truth = synthetic_domains_truth(**PEOPLE)
+    groups = CoClustering(clusters=len(set(truth.values())))
+    scores = {}
+    for domain, seen in run.preferences().items():
+        found = groups.assign(unnamed(seen.chosen), Stream.of(0, "all users"), 0).argmax(dim=1)
+        scores[domain] = float(adjusted_rand_score([truth[user] for user in seen.users], found.tolist()))
+    return {"agreement": scores}
+
+
 def planted() -> list[Cell]:
     """Three synthetic domains: the truth is known."""
     return [
-        _cell(name, method, options | {"dim": 32}, SYNTHETIC, seed=seed)
+        _cell(name, method, options | {"dim": 32}, SYNTHETIC, seed=seed, measure=agreement)
         for seed in SEEDS
         for name, (method, options) in MAIN.items()
         if method.startswith("fppdm")

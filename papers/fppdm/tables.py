@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from confed.evaluation.significance import Difference, paired
-from papers.cells import load_results, unpacked
+from papers.cells import load_results, pooled, unpacked
 from papers.fppdm.activity import counts_of_users, thirds
 from papers.fppdm.recipe import (
     ABLATION,
@@ -37,14 +37,16 @@ DOMAINS = {
     "amazon-phone-elec": ("phone", "elec"),
     SYNTHETIC: ("a", "b", "c"),
 }
+HEADS = ("method", "seeds", "rounds")
 PAIRS = (
     ("FPPDM", "FPPDM, alone"),
+    ("FPPDM++", "FPPDM++, alone"),
     ("FPPDM++", "FPPDM"),
     ("FPPDM++", "FPPDM, alone"),
     ("FPPDM", "LightGCN, alone"),
     ("FPPDM", "FedGNN"),
 )
-EXCHANGES = (("FPPDM", "FPPDM, alone"), ("FPPDM++", "FPPDM, alone"), ("FedGNN", "LightGCN, alone"))
+EXCHANGES = (("FPPDM", "FPPDM, alone"), ("FPPDM++", "FPPDM++, alone"), ("FedGNN", "LightGCN, alone"))
 """With the other company, and without."""
 
 
@@ -76,22 +78,33 @@ def rows_of(
     protocol: str = "warm",
     prefixes: Sequence[str] = ("",),
 ) -> list[list[str]]:
-    """A row per method and view: name, seeds, and for every domain the figures under each ranking."""
+    """A row per method and view: name, seeds, rounds, and for every domain the figures under each ranking."""
     rows = []
     for name in names:
         found = select(results, name, dataset, protocol)
         for view in found[0]["views"] if found else ():
             shown = name if len(found[0]["views"]) == 1 else f"{name}, {view} view"
             figures = [pair(found, of(domain, view), prefix) for domain in DOMAINS[dataset] for prefix in prefixes]
-            rows.append([shown, str(len(found)), *figures])
+            rows.append([shown, str(len(found)), _rounds(found, view), *figures])
     return rows
+
+
+def _rounds(results: Sequence[Result], view: str) -> str:
+    """The rounds that were chosen, by domains and seeds, and how many were trained."""
+    chosen = [values["round"] for result in results for values in result["own_round"][view].values()]
+    return f"{_span(chosen)} of {_span([result['rounds'] for result in results])}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low}–{high}"
 
 
 def main_table(dataset: str) -> Callable[[Sequence[Result]], str]:
     def made(results: Sequence[Result]) -> str:
         rows = rows_of(results, [*BASELINES, *MAIN], dataset, prefixes=("", "neg999_", "full_"))
         heads = [f"{d}, {kind}" for d in DOMAINS[dataset] for kind in ("99", "999", "all items")]
-        return table(["method", "seeds", *heads], rows)
+        return table([*HEADS, *heads], rows)
 
     return made
 
@@ -164,6 +177,17 @@ def _short(found: Difference) -> str:
 def planted(results: Sequence[Result]) -> str:
     names = [name for name, (method, _) in MAIN.items() if method.startswith("fppdm")]
     rows = rows_of(results, names, SYNTHETIC)
+    return table([*HEADS, *(f"domain {d}" for d in DOMAINS[SYNTHETIC])], rows)
+
+
+def groups(results: Sequence[Result]) -> str:
+    """How well co-clustering a domain's users finds who was planted together."""
+    rows = []
+    for name in MAIN:
+        found = select(results, name, SYNTHETIC)
+        if found:
+            means = [pooled([r["agreement"] for r in found], domain) for domain in DOMAINS[SYNTHETIC]]
+            rows.append([name, str(len(found)), *means])
     return table(["method", "seeds", *(f"domain {d}" for d in DOMAINS[SYNTHETIC])], rows)
 
 
@@ -203,7 +227,7 @@ def weights(option: str) -> dict[str, str]:
 def cold(results: Sequence[Result]) -> str:
     rows = rows_of(results, COLD, "amazon-game-video", "cold", prefixes=("", "full_"))
     heads = [f"{d}, {kind}" for d in DOMAINS["amazon-game-video"] for kind in ("999", "all items")]
-    return table(["method", "seeds", *heads], rows)
+    return table([*HEADS, *heads], rows)
 
 
 def larger(results: Sequence[Result]) -> str:
@@ -223,6 +247,7 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fppdm/comparisons": comparisons,
     "fppdm/activity": activity,
     "fppdm/planted": planted,
+    "fppdm/groups": groups,
     "fppdm/ablation": ablation,
     "fppdm/clusters": sweep(
         {("FPPDM++" if m == 15 else f"M = {m}"): f"M = {m}" for m in sorted({*CLUSTERS, 15})}, "table 4"

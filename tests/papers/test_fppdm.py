@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from papers.cells import load_results, unpacked
 from papers.fppdm import activity, recipe, tables
-from papers.fppdm.figures import agreement, compactness, drawn
+from papers.fppdm.figures import compactness, drawn
 from papers.marks import rendered
 
 import confed
@@ -90,5 +90,5 @@ def test_pictures_show_what_was_run():
 def test_measures_of_a_run(tmp_path):
     options = {"dim": 4, "local_epochs": 1, "negatives": 15, "cutoffs": [5, 10], "more_negatives": []}
     run = confed.run("fppdm++", recipe.SYNTHETIC, rounds=1, options=options, out=tmp_path)
-    assert set(agreement(run)) == {"a", "b", "c"}
+    assert set(recipe.agreement(run)["agreement"]) == {"a", "b", "c"}
     assert all(0 < value < 1 for domain in compactness(run).values() for value in domain.values())

@@ -23,14 +23,14 @@ class TestETLF(SiloConformance):
     uploads = ("mean", "deviation")
 
     def test_alone_nothing_travels(self):
-        engine = self.trainer(options={**self.options, "variant": "alone"})
+        engine = self.trainer(options={**SMALL, "variant": "alone"})
         report = engine.round(1, {})
         assert (report.upload_bytes, report.download_bytes) == (0, 0)
         assert engine.views == ("local",)
         assert not engine.server.state()
 
     def test_alone_it_is_itself_without_alignment(self):
-        alone = self.trained(3, options={**self.options, "variant": "alone"})
+        alone = self.trained(3, options={**SMALL, "variant": "alone"})
         apart = self.trained(3, options={**self.options, "alignment": 0.0})
         for name, silo in alone.silos.items():
             assert_equal_states(silo.state(), apart.silos[name].state(), tolerance=0)

@@ -1,3 +1,4 @@
+import re
 from functools import cache
 
 import pytest
@@ -50,12 +51,12 @@ class TestFPPDM(SiloConformance):
                 torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
 
     def test_alone_nothing_travels(self):
-        engine = self.trainer(options={**self.options, "variant": "alone"})
+        engine = self.trainer(options={**SMALL, "variant": "alone"})
         report = engine.round(1, {})
         assert (report.upload_bytes, report.download_bytes) == (0, 0)
         assert engine.views == ("local",)
         with pytest.raises(ConfedError, match="can be scored under local"):
-            self.trainer(options={**self.options, "variant": "alone", "view": "global"})
+            self.trainer(options={**SMALL, "variant": "alone", "view": "global"})
         assert engine.upload_parts() == {}
         assert not engine.server.state()
 
@@ -176,7 +177,7 @@ class TestBare(SiloConformance):
     """FPPDM++ (B): points, and no co-clustering."""
 
     method = "fppdm++"
-    options = {**SMALL, "clusters": 3, "variant": "B"}
+    options = {**SMALL, "variant": "B"}
     uploads = ("mean",)
 
 
@@ -192,6 +193,20 @@ class TestBare(SiloConformance):
 def test_variants(method, options, expected):
     config = method.config("douban", options)
     assert (config.distributions, config.pull.alignment, config.pull.clustering) == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "name"),
+    [
+        ("fppdm", {"variant": "alone", "upload_clip": 1.0, "upload_noise": 1.0}, "upload_clip"),
+        ("fppdm++", {"variant": "alone", "alignment": 9.0}, "alignment"),
+        ("fppdm++", {"variant": "B", "clusters": 3}, "clusters"),
+        ("etl-f", {"variant": "alone", "alignment": 0.0}, "alignment"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(method, options, name):
+    with pytest.raises(ConfedError, match=f"^method {re.escape(method)}: {name} does nothing with variant="):
+        resolve(method, "douban", options=options)
 
 
 def test_settings_of_the_paper():

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from plotly.colors import qualitative
 
 from confed.analysis.style import figure
-from confed.methods.fppdm import PreferenceConfig
+from confed.methods.preference import PreferenceConfig
 from confed.random import Stream, fingerprint
 from confed.runs.api import Run
 from confed.silos.base import Rows

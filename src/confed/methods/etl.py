@@ -26,9 +26,8 @@ from pydantic import Field
 from confed.central.etl import ETLConfig, ETLTrainer
 from confed.central.joint import JointMethod
 from confed.data.domain_split import DomainSplit
-from confed.methods.fppdm import CoClusteringConfig, PreferenceConfig, PreferenceMethod
+from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
 from confed.silos.autoencoder import AutoencoderSilo
-from confed.silos.preference import Pull
 
 
 class ETLFConfig(PreferenceConfig):
@@ -47,9 +46,7 @@ class ETLFConfig(PreferenceConfig):
 
 
 class ETLFCConfig(ETLFConfig, CoClusteringConfig):
-    @property
-    def pull(self) -> Pull:
-        return Pull(self.alignment, self.clustering, self.co_clustering, self.cluster_every)
+    """ETL-F's options and those of co-clustering."""
 
 
 class ETLF(PreferenceMethod):
@@ -60,7 +57,7 @@ class ETLF(PreferenceMethod):
         "Privacy-Preserving Multi-Domain Recommendation, IJCAI 2023, on the model of ETL (Chen et al., TOIS 2023)"
     )
     config_class: ClassVar[type[ETLFConfig]] = ETLFConfig
-    silo_class: ClassVar[type[AutoencoderSilo]] = AutoencoderSilo
+    silo_class: ClassVar[SiloClass] = AutoencoderSilo
 
 
 class ETLFC(ETLF):

@@ -20,36 +20,14 @@ against 36.8 for random starts of their own (validation, seed 0), and costs nobo
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from confed.data.split import TrainingData
-from confed.methods.silo import SiloConfig, SiloMethod
-from confed.silos.autoencoder import AutoencoderSilo
-from confed.silos.base import Shared, Silo
-from confed.silos.compactness import CoClustering
-from confed.silos.exchange import Exchange
+from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
 from confed.silos.graph import GraphSilo
 from confed.silos.preference import Pull
-
-
-class PreferenceConfig(SiloConfig):
-    """What local models with user distributions have in common."""
-
-    variant: Literal["full", "alone"] = "full"
-    """`full`, or `alone`: nothing is exchanged."""
-    alignment: float = Field(default=0.05, ge=0)
-    """λ_P, the pull towards the server's distributions."""
-
-    @property
-    def distributions(self) -> bool:
-        """Whether there are deviations, or points only."""
-        return self.variant not in ("B", "P")
-
-    @property
-    def pull(self) -> Pull:
-        return Pull(self.alignment, 0.0, CoClustering())
 
 
 class FPPDMConfig(PreferenceConfig):
@@ -65,49 +43,21 @@ class FPPDMConfig(PreferenceConfig):
     """Of the metric loss: the positive and the negatives, or, as printed, the negatives alone (not bounded below)."""
 
 
-class CoClusteringConfig(SiloConfig):
-    """FPPDM++'s additions."""
-
-    clustering: float = Field(default=0.07, ge=0)
-    """λ_C, the pull towards the own clusters."""
-    clusters: int = Field(default=15, ge=1)
-    """M, clusters in a batch."""
-    entropy: float = Field(default=0.05, gt=0)
-    """ε, of similarities and assignments; distances are relative to their mean."""
-    coupling: float = Field(default=0.1, ge=0)
-    """η, the weight of the spectral indicators in the similarities."""
-    alternations: int = Field(default=2, ge=1)
-    """How often similarities and indicators are computed in turn."""
-    cluster_every: int = Field(default=1, ge=1)
-    """Batches from one co-clustering to the next; the term's weight grows by the same factor."""
-
-    @property
-    def co_clustering(self) -> CoClustering:
-        return CoClustering(self.clusters, self.entropy, self.coupling, self.alternations)
-
-
 class FPPDMPlusConfig(FPPDMConfig, CoClusteringConfig):
     variant: Literal["full", "P", "B", "alone"] = "full"  # type: ignore[assignment]
     """`full`; `P`: points in place of distributions; `B`: points, and no co-clustering; `alone`: no exchange."""
 
     @property
+    def distributions(self) -> bool:
+        return self.variant not in ("B", "P")
+
+    @property
     def pull(self) -> Pull:
-        weight = 0.0 if self.variant == "B" else self.clustering
-        return Pull(self.alignment, weight, self.co_clustering, self.cluster_every)
+        return replace(super().pull, clustering=0.0) if self.variant == "B" else super().pull
 
-
-class PreferenceMethod(SiloMethod):
-    """Companies that tell each other the preference distributions of users they share, and nothing else."""
-
-    silo_class: ClassVar[type[GraphSilo] | type[AutoencoderSilo]]
-
-    def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
-        return self.silo_class(config, config.pull, data, shared, seed, dtype)
-
-    def exchange(self, config: Any) -> Exchange | None:
-        if config.variant == "alone":
-            return None
-        return Exchange(("mean", "deviation") if config.distributions else ("mean",), config.mechanism)
+    @property
+    def idle(self) -> tuple[str, ...]:
+        return tuple(CoClusteringConfig.__annotations__) if self.variant == "B" else super().idle
 
 
 class FPPDM(PreferenceMethod):
@@ -118,7 +68,7 @@ class FPPDM(PreferenceMethod):
         "Privacy-Preserving Multi-Domain Recommendation, IJCAI 2023"
     )
     config_class: ClassVar[type[FPPDMConfig]] = FPPDMConfig
-    silo_class: ClassVar[type[GraphSilo]] = GraphSilo
+    silo_class: ClassVar[SiloClass] = GraphSilo
 
 
 class FPPDMPlus(FPPDM):

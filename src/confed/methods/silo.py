@@ -52,7 +52,10 @@ class SiloMethod(Method):
     kind: ClassVar[Kind] = "silo"
     view: ClassVar[View] = "local"
     rounds: ClassVar[int] = 50
-    discloses: ClassVar[str] = "which users several companies have in common (matched by salted hashes of ids)"
+    discloses: ClassVar[str] = (
+        "which users several companies have in common (matched by salted hashes of ids); and of a user known to two, "
+        "either learns what the other sent, as a mean of two without one's own is the other"
+    )
 
     @abstractmethod
     def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:

@@ -118,14 +118,19 @@ def validated(model: type[M], fields: Mapping[str, Any], where: str) -> M:
 
 
 def validated_call(build: Callable[[], T], where: str) -> T:
-    """Run a pydantic construction; the first complaint becomes an error that names the option and its value."""
+    """Run a pydantic construction; the first complaint becomes an error that names the option and its value.
+
+    What several options do wrong together has no place of its own: such a message names them itself.
+    """
     try:
         return build()
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"]) or "value"
-        message = first["msg"][:1].lower() + first["msg"][1:]  # allowed values keep their case
-        raise ConfedError(f"{where}: {name} = {first['input']!r}: {message}") from None
+        name = ".".join(str(part) for part in first["loc"])
+        text = first["msg"].removeprefix("Value error, ")
+        message = text[:1].lower() + text[1:]  # allowed values keep their case
+        found = f"{name} = {first['input']!r}: " if name else ""
+        raise ConfedError(f"{where}: {found}{message}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -1,4 +1,14 @@
-from confed.errors import unknown_name
+import pytest
+
+from confed.errors import ConfedError, DivergedError, said_of, unknown_name
+
+
+def test_an_error_says_of_what_it_is_and_stays_what_it_was():
+    with pytest.raises(DivergedError, match=r"^domain book: the loss is not finite$"), said_of("domain book"):
+        raise DivergedError("the loss is not finite")
+    with pytest.raises(KeyError), said_of("domain book"):
+        raise KeyError("a bug of ours")
+    assert issubclass(DivergedError, ConfedError)
 
 
 def test_the_nearest_names_are_offered():

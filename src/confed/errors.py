@@ -7,7 +7,8 @@ of ours and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class ConfedError(Exception):
@@ -24,6 +25,15 @@ class StoppedError(ConfedError):
     """The user broke a run off."""
 
     exit_code = 130
+
+
+@contextmanager
+def said_of(what: str) -> Iterator[None]:
+    """Errors from inside say of what they are: of which of several domains, say."""
+    try:
+        yield
+    except ConfedError as error:
+        raise type(error)(f"{what}: {error}") from None
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:

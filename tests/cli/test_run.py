@@ -67,6 +67,17 @@ def test_run_then_recommend(result, failure, tmp_path):
     assert failure("recommend", folder, "--user", "nobody").startswith("error: unknown user 'nobody'")
 
 
+def test_noise_is_reported_and_recommendations_name_their_domain(confed, result, tmp_path):
+    data = "synthetic:domains=2,users=40,items=60,interactions_per_user=10"
+    noise = ("--set", "upload_clip=2", "--set", "upload_noise=0.5", "--set", "dim=4")
+    few = ("--set", "negatives=15", "--set", "cutoffs=5,10", "--set", "more_negatives=20")
+    code, out, err = confed("run", "fppdm", data, "--rounds", 1, "--folder", tmp_path / "noisy", *noise, *few)
+    assert code == 0, err
+    assert "noise on what a sent: deviation 1 on every number" in " ".join(out.split())
+    assert "ε = 19.4 for one row of one upload" in " ".join(out.split())
+    assert result("recommend", tmp_path / "noisy", "--user", 1, "--domain", "b", "-k", 2)["domain"] == "b"
+
+
 def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
     code, out, err = confed("run", "fedmf", TINY, "--rounds", 2, *FEW)
     assert code == 0

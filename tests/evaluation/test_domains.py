@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.evaluation.evaluator import Evaluator
 from confed.evaluation.protocol import COLD
@@ -36,6 +37,12 @@ def test_a_ranking_that_one_domain_has_not_is_in_no_mean():
     result = DomainEvaluator(tiny_domains.cut(), wide, 0).scorecard().result()
     assert "neg20_hr@10" in result.metrics("test")
     assert "neg999_hr@10" not in result.metrics("test")
+
+
+def test_an_error_names_its_domain():
+    wide = tiny_domains.TINY_WARM.model_copy(update={"negatives": 70})
+    with pytest.raises(ConfedError, match=r"^domain a: "):
+        DomainEvaluator(tiny_domains.cut(), wide, 0)
 
 
 def test_the_cold_protocol_selects_by_the_whole_mrr():

@@ -53,6 +53,25 @@ def test_recommendations_are_asked_of_one_domain(tmp_path):
         opened.recommend("3", domain="d")
 
 
+def test_why_a_user_is_not_known_to_a_domain(tmp_path):
+    data = synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10, overlap=0.5)
+    only_a = sorted(set(data["a"].users) - set(data["b"].users))[0]
+    everybody = run(tmp_path / "all", data=data, options=SMALL | {"population": "all"})
+    with pytest.raises(ConfedError, match=f"user '{only_a}' is known to a only: ask for --domain a"):
+        everybody.recommend(only_a, domain="b")
+    shared = run(tmp_path / "shared", data=data)
+    with pytest.raises(ConfedError, match=f"user '{only_a}' was left out of this run"):
+        shared.recommend(only_a, domain="a")
+    with pytest.raises(ConfedError, match="unknown user 'nobody'"):
+        shared.recommend("nobody", domain="a")
+
+
+def test_noise_is_in_the_summary(tmp_path):
+    noise = run(tmp_path, options=SMALL | {"upload_clip": 2.0, "upload_noise": 0.5}).summary["noise"]
+    assert set(noise) == {"a", "b"}
+    assert all(note["noise_deviation"] == 1.0 and note["clip"] == 2.0 for note in noise.values())
+
+
 def test_ranks_of_every_domain_are_kept(tmp_path):
     found = run(tmp_path)
     for name in found.domains:

@@ -28,4 +28,5 @@ def recommend(
         for rank, item in enumerate(items, start=1):
             console.print(f"{rank:3d}  {item.item:>10}  {item.score:10.4f}  {item.title or ''}", highlight=False)
 
-    emit({"run": str(run_dir), "user": user, "items": records}, as_json, render)
+    of = {"domain": domain} if domain else {}
+    emit({"run": str(run_dir), "user": user, **of, "items": records}, as_json, render)

@@ -105,6 +105,15 @@ def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def _noise(note: dict[str, float]) -> str:
+    """Of the last round."""
+    return (
+        f"deviation {note['noise_deviation']:g} on every number, rows of mean length {note['mean_length']:.3g} clipped "
+        f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer), "
+        f"ε = {note['epsilon_of_one_upload']:.3g} for one row of one upload at δ = 1e-5"
+    )
+
+
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results([summary]))
@@ -120,6 +129,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
             of = "every domain" if "domains" in summary else "a client"
             console.print(f"upload of {of} in a round: {sizes}", highlight=False)
+        for domain, note in summary.get("noise", {}).items():
+            console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
         if summary.get("left_out"):
             console.print(f"{summary['left_out']:,} users are {_ELSEWHERE}", highlight=False)
         if "run_dir" in summary:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from confed.data.columns import ROLES
 from confed.data.interactions import Interactions, codes
-from confed.errors import ConfedError, unknown_name
+from confed.errors import ConfedError, said_of, unknown_name
 from confed.files import written_beside
 
 MANIFEST = "domains.json"
@@ -234,10 +234,8 @@ def _called(domain: str, part: Interactions) -> Interactions:
 
 
 def _read_part(domain: str, source: Any, reading: Mapping[str, Any]) -> Interactions:
-    try:
+    with said_of(f"domain {domain}"):
         return Interactions.of(source, name=domain, **reading)
-    except ConfedError as error:
-        raise ConfedError(f"domain {domain}: {error}") from None
 
 
 def _read_folder(folder: Path, name: str | None) -> Domains:

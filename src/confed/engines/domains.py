@@ -17,7 +17,7 @@ from torch import Tensor
 
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.engines.threads import in_parallel
-from confed.errors import ConfedError
+from confed.errors import said_of
 from confed.evaluation.domains import DomainScorecard
 from confed.evaluation.protocol import View
 from confed.records import PeopleRows
@@ -51,7 +51,8 @@ class Apart(DomainTrainer):
 
     def round(self, number: int, cards: Cards) -> RoundReport:
         def work(name: str) -> RoundReport:
-            return self.trainers[name].round(number, {view: card[name] for view, card in cards.items()})
+            with said_of(f"domain {name}"):
+                return self.trainers[name].round(number, {view: card[name] for view, card in cards.items()})
 
         reports = list(in_parallel(work, self.trainers))
         losses = [report.loss for report in reports if report.loss is not None]
@@ -106,10 +107,8 @@ class SiloEngine(DomainTrainer):
         return RoundReport(float(np.mean(losses)), len(self.silos), up, down, note)
 
     def _train(self, name: str, number: int, received: PeopleRows | None) -> float:
-        try:
+        with said_of(f"domain {name}"):
             return self.silos[name].train(number, received.tensors if received else None)
-        except ConfedError as error:
-            raise type(error)(f"domain {name}: {error}") from None
 
     def _received(self, name: str) -> PeopleRows | None:
         """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from confed.data.domain_split import ColdSplit, DomainSplit
+from confed.data.split import Split
+from confed.errors import said_of
 from confed.evaluation.cold import ColdEvaluator, ColdScorecard
 from confed.evaluation.evaluator import Evaluator, Part, Result, Scorecard
 from confed.evaluation.metrics import Ints
@@ -55,12 +57,14 @@ class DomainEvaluator:
     """The evaluators of all domains."""
 
     def __init__(self, cut: DomainSplit, protocol: Protocol, seed: int) -> None:
-        self._of = {
-            name: ColdEvaluator(part, protocol, seed)
-            if isinstance(part, ColdSplit)
-            else Evaluator(part, protocol, seed)
-            for name, part in cut.parts.items()
-        }
+        self._of = {name: _evaluator(name, part, protocol, seed) for name, part in cut.parts.items()}
 
     def scorecard(self) -> DomainScorecard:
         return DomainScorecard({name: evaluator.scorecard() for name, evaluator in self._of.items()})
+
+
+def _evaluator(name: str, part: Split | ColdSplit, protocol: Protocol, seed: int) -> Evaluator | ColdEvaluator:
+    with said_of(f"domain {name}"):
+        if isinstance(part, ColdSplit):
+            return ColdEvaluator(part, protocol, seed)
+        return Evaluator(part, protocol, seed)

@@ -180,7 +180,7 @@ class Run:
             raise ConfedError(f"k = {k}: ask for at least one item")
         cut, titles = self._of_domain(domain)
         if str(user) not in cut.user_ids:
-            raise unknown_name("user", str(user), cut.user_ids[:100_000])
+            raise self._unknown_user(str(user), cut)
         client = cut.user_ids.index(str(user))
         of_domain = {} if domain is None else {"domain": domain}
         trainer, number = self._prepared().trainer, int(self.summary["best_round"])
@@ -193,6 +193,20 @@ class Run:
             for item, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
             if score > float("-inf")
         ]
+
+    def _unknown_user(self, user: str, cut: Split | ColdSplit) -> ConfedError:
+        """Somebody whom another domain knows is no slip of the pen."""
+        experiment = self._prepared()
+        if isinstance(experiment.cut, DomainSplit) and isinstance(experiment.data, Domains):
+            elsewhere = [name for name, part in experiment.cut.parts.items() if user in part.user_ids]
+            if elsewhere:
+                there = ", ".join(elsewhere)
+                return ConfedError(f"user {user!r} is known to {there} only: ask for --domain {elsewhere[0]}")
+            if any(user in part.users for part in experiment.data.parts.values()):
+                return ConfedError(
+                    f"user {user!r} was left out of this run: --set population=all trains with everybody"
+                )
+        return unknown_name("user", user, cut.user_ids[:100_000])
 
     def _of_domain(self, domain: str | None) -> tuple[Split | ColdSplit, Mapping[str, str]]:
         """Users and items of the data, or of one of its domains, and the titles that are known."""

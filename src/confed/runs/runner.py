@@ -22,7 +22,7 @@ from confed.data.split import FEWEST_ITEMS, Split, split
 from confed.engines.base import RoundReport, Trainer
 from confed.engines.domains import Apart, SiloEngine
 from confed.engines.local import LocalEngine
-from confed.errors import ConfedError, StoppedError
+from confed.errors import ConfedError, StoppedError, said_of
 from confed.evaluation.domains import DomainEvaluator, DomainResult
 from confed.evaluation.evaluator import Evaluator, Result
 from confed.evaluation.protocol import Protocol, View, protocol_named
@@ -154,16 +154,18 @@ def make_domain_trainer(settings: Settings, cut: DomainSplit) -> Trainer[Any]:
     if isinstance(method, JointMethod):
         return _with_view(method.trainer(config, cut, settings.seed, settings.dtype), settings)
     assert isinstance(method, CentralMethod)
-    alone = {
-        name: method.trainer(config, part.training, settings.seed, settings.dtype) for name, part in cut.parts.items()
-    }
+    alone = {}
+    for name, part in cut.parts.items():
+        with said_of(f"domain {name}"):
+            alone[name] = method.trainer(config, part.training, settings.seed, settings.dtype)
     return _with_view(Apart(alone), settings)
 
 
 def _silo_engine(method: SiloMethod, config: Any, settings: Settings, cut: DomainSplit) -> SiloEngine:
     silos = {}
     for name, part in cut.parts.items():
-        check_negative_pool(part.training, getattr(config, "train_negatives", 1), part.user_ids)
+        with said_of(f"domain {name}"):
+            check_negative_pool(part.training, getattr(config, "train_negatives", 1), part.user_ids)
         users, people = (torch.from_numpy(numbers[name]) for numbers in (cut.matching.users, cut.matching.numbers))
         # Companies that know nothing of each other: each draws for itself.
         seed = fingerprint(settings.seed, name)
@@ -321,6 +323,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "upload_bytes": totals["upload_bytes"],
         "download_bytes": totals["download_bytes"],
         "upload_parts": experiment.trainer.upload_parts(),
+        **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
         **({"left_out": experiment.cut.left_out} if isinstance(experiment.cut, DomainSplit) else {}),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),

@@ -13,10 +13,15 @@ FORBIDDEN = {
     "server": ("clients", "engines", "methods", "runs", "cli", "central"),
     "evaluation": ("clients", "server", "engines", "methods", "runs", "cli", "central"),
     "data": ("clients", "server", "engines", "methods", "runs", "cli", "central"),
+    "silos": ("server", "engines", "methods", "runs", "cli"),
     "engines": ("runs", "cli", "central"),
     "methods": ("engines", "runs", "cli"),
     "runs": ("cli",),
+    "analysis": ("cli", "report"),
+    "report": ("cli",),
 }
+IN_COMMON = {"base", "registry", "published", "silo", "preference"}
+"""Of the methods; every other module of that room is one of them."""
 
 
 def imports(path):
@@ -33,6 +38,13 @@ def test_no_room_imports_from_where_it_should_not(room):
         for module in imports(path):
             reached = module.removeprefix("confed.").split(".")[0]
             assert not (module.startswith("confed.") and reached in FORBIDDEN[room]), f"{path} imports {module}"
+
+
+def test_nothing_outside_depends_on_a_single_method():
+    for path in HOUSE.rglob("*.py"):
+        if path.parent != HOUSE / "methods":
+            singles = {module.split(".")[2] for module in imports(path) if module.startswith("confed.methods.")}
+            assert singles <= IN_COMMON, f"{path} imports {singles - IN_COMMON}"
 
 
 def test_nothing_unpickles():

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confed.random import Stream, fingerprint
+from confed.random import Stream, fingerprint, keyed, standard_normal
 
 
 def test_draws_are_pinned_across_versions():
@@ -88,3 +89,13 @@ def test_many_draws_are_uniform():
     assert abs(counts.std() - np.sqrt(n * 0.3 * 0.7)) < 1.5
     assert abs(picks.mean() - 499.5) < 3
     assert abs(picks[:, 0].mean() - 499.5) < 45
+
+
+def test_torchs_numbers_depend_on_their_key_and_on_nothing_else():
+    like = torch.empty(3, 2)
+    torch.manual_seed(1)
+    first = standard_normal(like, keyed(0, "noise", 1))
+    torch.manual_seed(2)
+    torch.testing.assert_close(standard_normal(like, keyed(0, "noise", 1)), first, rtol=0, atol=0)
+    assert not torch.equal(standard_normal(like, keyed(0, "noise", 2)), first)
+    assert torch.equal(standard_normal(like.double(), keyed(0, "noise", 1)).float(), first)

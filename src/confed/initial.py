@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from confed.random import fingerprint
+from confed.random import keyed
 
 Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
 
@@ -37,4 +37,14 @@ def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
     """The start of the parameter `name`."""
-    return draw(shape, torch.Generator().manual_seed(fingerprint(seed, "init", name) >> 1))
+    return draw(shape, keyed(seed, "init", name))
+
+
+Layers = dict[str, tuple[tuple[int, ...], Initialiser]]
+"""Shape and start of every parameter."""
+
+
+def linear_layer(name: str, inputs: int, outputs: int) -> Layers:
+    """Weight and bias, which begin as torch's do: uniform in ±1/√inputs."""
+    draw = uniform(inputs**-0.5)
+    return {name: ((outputs, inputs), draw), f"{name}_bias": ((outputs,), draw)}

@@ -18,6 +18,12 @@ class Learner:
         self.params = {name: value.to(dtype) for name, value in params.items()}
         self.adam = torch.optim.Adam(list(self.params.values()), lr=learning_rate, fused=True)
 
+    def step(self, loss: Tensor) -> None:
+        """One step down the gradient of `loss`."""
+        self.adam.zero_grad()
+        torch.autograd.backward(loss)
+        self.adam.step()
+
     def state(self) -> dict[str, Tensor]:
         """Parameters and moments: all that the next step depends on."""
         state = {f"param.{name}": value.detach() for name, value in self.params.items()}

@@ -11,7 +11,9 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 UInts = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -34,6 +36,16 @@ def fingerprint(*parts: object) -> int:
     """A 64-bit number for any printable parts; the root of every stream."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def keyed(*parts: object) -> torch.Generator:
+    """Torch's random numbers, depending on `parts` and on nothing else."""
+    return torch.Generator().manual_seed(fingerprint(*parts) >> 1)
+
+
+def standard_normal(like: Tensor, generator: torch.Generator) -> Tensor:
+    """In the shape of `like`; drawn in float64, so that every precision sees the same numbers."""
+    return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like.dtype)
 
 
 @dataclass(frozen=True)

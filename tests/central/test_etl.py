@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
+from confed.binary_rows import dropout_factors
 from confed.central.etl import ETLTrainer, persons
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.matching import match
@@ -17,7 +18,7 @@ from confed.evaluation.domains import DomainEvaluator
 from confed.evaluation.protocol import COLD, WARM
 from confed.methods.etl import ETL
 from confed.ragged import Ragged
-from confed.silos.autoencoder import dropout_factors, keyed
+from confed.random import keyed
 from tests import tiny_domains
 from tests.conformance import Recorder, assert_equal_states
 

@@ -20,7 +20,7 @@ Deviations from the published code:
 - The decoders are one linear layer, there Linear–ReLU–Linear (width 200 in between).
 - Batches are counted on from epoch to epoch, there anew in every epoch: data of fewer than three batches would never
   train its discriminators, and data of four would train them in every fourth.
-- Rows are never dense (`silos.autoencoder` says how); the code holds both (users, items) matrices.
+- Rows are never dense (`confed.binary_rows`); the code holds both (users, items) matrices.
 - One round is reported, there the best of every metric.
 """
 
@@ -36,25 +36,18 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from confed.binary_rows import dropout_factors, reconstruction, summed
 from confed.data.domain_split import DomainSplit
 from confed.engines.base import Ints, RoundReport
 from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
 from confed.evaluation.protocol import View
-from confed.initial import initial, normal, uniform
+from confed.initial import Layers, initial, linear_layer, normal, uniform
 from confed.learner import Learner
 from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
+from confed.random import keyed, standard_normal
 from confed.scoring import Scorer, fill
-from confed.silos.autoencoder import (
-    Layers,
-    dropout_factors,
-    keyed,
-    linear_layer,
-    reconstruction,
-    standard_normal,
-    summed,
-)
 
 _DISCRIMINATORS_EVERY = 3
 """One batch in so many trains the discriminators."""
@@ -157,9 +150,7 @@ class ETLTrainer(DomainTrainer):
 
     def _train_model(self, people: Tensor, draw: _Draws) -> float:
         loss = self.model_loss(people, draw)
-        self.learner.adam.zero_grad()
-        torch.autograd.backward(loss)
-        self.learner.adam.step()
+        self.learner.step(loss)
         return float(loss.detach())
 
     def _train_judges(self, people: Tensor, draw: _Draws) -> None:

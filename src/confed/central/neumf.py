@@ -57,9 +57,7 @@ class NeuMFTrainer(PointwiseTrainer):
     def step(self, users: Tensor, items: Tensor, labels: Tensor) -> Tensor:
         logits = self.logits(self._look_up("users", users), self._look_up("items", items))
         loss = functional.binary_cross_entropy_with_logits(logits, labels)
-        self.adam.zero_grad()
-        torch.autograd.backward(loss)
-        self.adam.step()
+        self.learner.step(loss)
         return logits.detach()
 
     def logits(self, users: Mapping[str, Tensor], items: Mapping[str, Tensor]) -> Tensor:

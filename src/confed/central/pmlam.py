@@ -61,7 +61,7 @@ from confed.errors import ConfedError
 from confed.initial import initial, normal, uniform, zeros
 from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
-from confed.random import Stream, fingerprint
+from confed.random import Stream, keyed
 from confed.scoring import Scorer
 
 Floats = NDArray[np.floating[Any]]
@@ -378,7 +378,7 @@ class PMLAMTrainer(EpochTrainer):
         parts = [rows.tensor_split(steps, dim=1) for rows in triples.values()]
         loss = 0.0
         for step, chosen in enumerate(zip(*parts, strict=True)):
-            generator = torch.Generator().manual_seed(fingerprint(self.seed, "noise", number, step) >> 1)
+            generator = keyed(self.seed, "noise", number, step)
             loss += self.step(Batch(self.params["gaussians"], dict(zip(triples, chosen, strict=True)), generator))
         return loss / sum(rows.shape[1] for rows in triples.values())
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from confed.random import fingerprint
+from confed.random import keyed, standard_normal
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,7 @@ class GaussianMechanism:
 
     def protect(self, rows: Tensor, *key: object) -> Tensor:
         """Rows (n, d) as they may leave; the noise is a function of `key`."""
-        generator = torch.Generator().manual_seed(fingerprint(*key) >> 1)
-        noise = torch.randn(rows.shape, generator=generator, dtype=torch.float64).to(rows.dtype)
+        noise = standard_normal(rows, keyed(*key))
         length = rows.norm(dim=1, keepdim=True)
         clipped: Tensor = rows * (self.clip / length.clamp_min(self.clip))
         return clipped + self.deviation * noise

@@ -17,8 +17,7 @@ What S3 and D-41 leave open, and how it is read here:
   stands beside the sum over a batch's users, here beside their mean, so it is divided by their number. For Adam, which
   does not mind the scale of a loss, that is the same step; 0.001 beside a mean would be 256 times as strong.
 
-Rows are never dense. The first layer adds up the rows of A of a user's items, dropout strikes out ones (striking out
-zeros changes nothing), and Σ_i BCE(x̂_i, x_i) = Σ_i softplus(x̂_i) − Σ_{i: x_i = 1} x̂_i needs the logits alone.
+Rows are never dense (`confed.binary_rows`).
 """
 
 from __future__ import annotations
@@ -30,18 +29,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from confed.binary_rows import reconstruction, summed
 from confed.data.split import TrainingData
-from confed.initial import Initialiser, initial, normal, uniform
+from confed.initial import Layers, initial, linear_layer, normal, uniform
 from confed.learner import Learner
-from confed.ragged import Ragged
-from confed.random import fingerprint
+from confed.random import keyed, standard_normal
 from confed.scoring import Scorer
 from confed.silos.base import Shared
 from confed.silos.distributions import points
 from confed.silos.preference import Batch, PreferenceSilo, Pull
-
-Layers = dict[str, tuple[tuple[int, ...], Initialiser]]
-"""Shape and start of every parameter."""
 
 
 class AutoencoderSilo(PreferenceSilo):
@@ -113,44 +109,3 @@ def _layers(config: Any, users: int, items: int) -> Layers:
         **linear_layer("deviation", dim, dim),
         **linear_layer("output", dim, items),
     }
-
-
-def linear_layer(name: str, inputs: int, outputs: int) -> Layers:
-    """Weight and bias, which begin as torch's do: uniform in ±1/√inputs."""
-    draw = uniform(inputs**-0.5)
-    return {name: ((outputs, inputs), draw), f"{name}_bias": ((outputs,), draw)}
-
-
-def keyed(*parts: object) -> torch.Generator:
-    """Random numbers that depend on `parts` and on nothing else."""
-    return torch.Generator().manual_seed(fingerprint(*parts) >> 1)
-
-
-def standard_normal(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Drawn in float64, so that every precision sees the same numbers."""
-    return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like.dtype)
-
-
-def dropout_factors(shape: tuple[int, ...], rate: float, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
-    """0 with probability `rate`, else 1 / (1 − rate)."""
-    kept = torch.rand(shape, generator=generator, dtype=torch.float64) >= rate
-    return kept.to(dtype) / (1 - rate)
-
-
-def summed(rows: Ragged, table: Tensor, rate: float, dropout: torch.Generator | None) -> Tensor:
-    """X · table, where X has a one at every place that `rows` lists, or what dropout leaves of it."""
-    factors = dropout_factors(rows.values.shape, rate, dropout, table.dtype) if dropout else None
-    return functional.embedding_bag(
-        torch.from_numpy(rows.values),
-        table,
-        torch.from_numpy(rows.offsets),
-        mode="sum",
-        per_sample_weights=factors,
-        include_last_offset=True,
-    )
-
-
-def reconstruction(logits: Tensor, rows: Ragged) -> Tensor:
-    """The cross-entropy with rows of zeros and ones, summed over users and items; `rows` lists the ones."""
-    ones = logits[torch.from_numpy(rows.row_of), torch.from_numpy(rows.values)]
-    return functional.softplus(logits).sum() - ones.sum()

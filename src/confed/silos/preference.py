@@ -136,9 +136,7 @@ class PreferenceSilo(Silo):
         return weight * pull.co_clustering.loss(points, stream, batch.step)
 
     def step(self, loss: Tensor) -> None:
-        self.learner.adam.zero_grad()
-        torch.autograd.backward(loss)
-        self.learner.adam.step()
+        self.learner.step(loss)
 
     @torch.no_grad()
     def share(self) -> Rows:

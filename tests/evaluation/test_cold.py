@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -69,5 +71,11 @@ def test_chunks_do_not_matter():
 
 
 def test_too_few_items_for_the_candidates():
-    with pytest.raises(ConfedError, match=r"--set negatives="):
-        ColdEvaluator(part(), COLD.model_copy(update={"cutoffs": (5,), "select_metric": "mrr@10", "negatives": 60}), 0)
+    """And the advice is good: with the settings that the message names, it works."""
+    few = COLD.model_copy(update={"cutoffs": (5, 10)})
+    with pytest.raises(ConfedError, match=r"--set negatives=") as error:
+        ColdEvaluator(part(), few, 0)
+    advice = dict(re.findall(r"--set (\w+)=([\w@]+)", str(error.value)))
+    assert set(advice) == {"negatives", "select_metric"}
+    advised = few.model_copy(update={"negatives": int(advice["negatives"]), "select_metric": advice["select_metric"]})
+    assert ColdEvaluator(part(), advised, 0).scorecard()

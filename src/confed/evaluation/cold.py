@@ -25,7 +25,6 @@ class ColdEvaluator:
     """The held-out interactions of a domain's new users, and candidates for each, drawn once."""
 
     def __init__(self, cut: ColdSplit, protocol: Protocol, seed: int) -> None:
-        protocol.check_cutoffs(cut.items)
         self.protocol = protocol
         self._held_out = {"validation": cut.validation, "test": cut.test}
         self.trained = np.unique(cut.training.positives.values)
@@ -37,6 +36,7 @@ class ColdEvaluator:
             )
             for part in PARTS
         }
+        protocol.check_cutoffs(cut.items)
 
     def _draw(self, held_out: Ragged, count: int, stream: Stream) -> NDArray[np.int32]:
         """(interactions, count) items that were trained on and that the user does not have."""
@@ -46,9 +46,10 @@ class ColdEvaluator:
         row = held_out.row_of
         pool = len(self.trained) - own.lengths[row]
         if (pool < count).any():
+            fewer = max(int(pool.min()) // 2, 1)
             raise ConfedError(
-                f"{count} sampled candidates are asked for, but only {int(pool.min())} items were trained on: "
-                f"lower `negatives` (--set negatives={max(int(pool.min()) // 2, 1)})"
+                f"{count} sampled candidates are asked for, but only {int(pool.min())} items were trained on: lower "
+                f"`negatives`, and `select_metric` with it (--set negatives={fewer} --set select_metric=mrr@{fewer + 1})"
             )
         drawn = np.empty((len(row), count), dtype=np.int32)
         for case in np.array_split(np.arange(len(row)), max(len(row) * count >> 22, 1)):

@@ -59,7 +59,10 @@ class DomainSplit:
 
 
 def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
-    """Cut `data` for `protocol`; who is shared is found by salted hashes of the ids alone."""
+    """Cut `data` for `protocol`; who is shared is found by salted hashes of the ids alone.
+
+    In a simulation the salt is a function of the seed; in a deployment it is the companies' secret.
+    """
     parts: dict[str, Split | ColdSplit]
     if protocol.held_out == "cold users":
         parts = dict(_cold(data, seed))

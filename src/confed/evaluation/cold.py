@@ -48,8 +48,9 @@ class ColdEvaluator:
         if (pool < count).any():
             fewer = max(int(pool.min()) // 2, 1)
             raise ConfedError(
-                f"{count} sampled candidates are asked for, but only {int(pool.min())} items were trained on: lower "
-                f"`negatives`, and `select_metric` with it (--set negatives={fewer} --set select_metric=mrr@{fewer + 1})"
+                f"{count} sampled candidates are asked for, but only {int(pool.min())} items were trained on: "
+                f"lower `negatives`, and `select_metric` with it "
+                f"(--set negatives={fewer} --set select_metric=mrr@{fewer + 1})"
             )
         drawn = np.empty((len(row), count), dtype=np.int32)
         for case in np.array_split(np.arange(len(row)), max(len(row) * count >> 22, 1)):

@@ -12,8 +12,9 @@ symmetrised (D-40); the second F comes from two steps of orthogonal iteration th
 
 Deviation: K-Means sees the rows of F scaled to a mean squared length of 1. With FᵀF = I a column has variance 1/N, and
 entropy K-Means with distances d²/ε keeps its centres apart only where ε is below twice the largest variance (it is
-deterministic annealing, and that is its first phase transition): for N = 256 below 0.008. With the printed ε = 0.05 all
-centres fall into one point, ζ is uniform and ℓ_C pulls every user to the mean of the batch.
+deterministic annealing, and that is its first phase transition): for N = 256 below 0.008. With the printed ε = 0.05 the
+centres fall into one point, ζ is uniform and ℓ_C pulls every user to the mean of the batch. (All centres, where users
+form groups; somebody who is similar to nobody has an eigenvector to himself, and keeps a centre.)
 """
 
 from __future__ import annotations

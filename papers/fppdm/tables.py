@@ -20,6 +20,7 @@ from papers.fppdm.recipe import (
     DATASETS,
     DEFAULT_WEIGHTS,
     MAIN,
+    PLANTED,
     RESULTS,
     SYNTHETIC,
     WEIGHTS,
@@ -175,15 +176,14 @@ def _short(found: Difference) -> str:
 
 
 def planted(results: Sequence[Result]) -> str:
-    names = [name for name, (method, _) in MAIN.items() if method.startswith("fppdm")]
-    rows = rows_of(results, names, SYNTHETIC)
+    rows = rows_of(results, PLANTED, SYNTHETIC)
     return table([*HEADS, *(f"domain {d}" for d in DOMAINS[SYNTHETIC])], rows)
 
 
 def groups(results: Sequence[Result]) -> str:
     """How well co-clustering a domain's users finds who was planted together."""
     rows = []
-    for name in MAIN:
+    for name in PLANTED:
         found = select(results, name, SYNTHETIC)
         if found:
             means = [pooled([r["agreement"] for r in found], domain) for domain in DOMAINS[SYNTHETIC]]

@@ -30,7 +30,7 @@ format: $(VENV)/.ready  ## format and mend what can be mended
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.ready  ## speed and memory against the one-client-after-another oracle
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
 
 env: $(VENV)/.ready  ## only the environment
 

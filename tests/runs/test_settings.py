@@ -22,6 +22,15 @@ def test_a_dot_reaches_into_a_section():
 
 def test_defaults_of_method_and_dataset():
     assert resolve("scalar", "ml-100k").rounds == 50
+    assert resolve("scalar", "ml-100k").patience is None
+
+
+def test_a_methods_own_patience_goes_with_its_own_rounds():
+    ours = resolve("fppdm++", "douban", protocol="warm")
+    assert (ours.rounds, ours.patience) == (50, 10)
+    assert resolve("fppdm++", "douban", protocol="warm", rounds=50).patience is None
+    assert resolve("fppdm++", "douban", protocol="warm", patience=3).patience == 3
+    assert resolve("fppdm++", "douban", protocol="warm", rounds=7, patience=3).patience == 3
     assert resolve("pfedrec", "lastfm-2k").config().learning_rate == 0.05
 
 

@@ -61,7 +61,7 @@ def show(name: str, as_json: Json = False) -> None:
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """What a table of options leaves out."""
-    for key in ("view", "uploads", "aggregation", "discloses"):
+    for key in ("rounds", "patience", "view", "uploads", "aggregation", "discloses"):
         if facts.get(key):
             yield f"{key}: {', '.join(facts[key]) if isinstance(facts[key], list) else facts[key]}"
     if facts["datasets"]:
@@ -85,6 +85,7 @@ def describe(method: Method) -> dict[str, Any]:
         "citation": method.citation,
         "about": _paragraphs(inspect.getdoc(sys.modules[type(method).__module__]) or ""),
         "rounds": method.rounds,
+        "patience": method.patience,
         "options": [
             {
                 "name": key,

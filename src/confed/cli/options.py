@@ -16,7 +16,10 @@ ProtocolName = Annotated[
     str | None,
     typer.Option("--protocol", help="strict (the default), or paper to compare with published figures."),
 ]
-Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds, or epochs of a central method.")]
+Rounds = Annotated[
+    int | None,
+    typer.Option("--rounds", help="Rounds, or epochs of a central method; by default the method's own, and patience."),
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]

@@ -78,6 +78,8 @@ class Method(ABC):
     config_class: ClassVar[type[MethodConfig]]
     rounds: ClassVar[int] = 100
     """Default number of rounds, or of epochs where the data is in one place."""
+    patience: ClassVar[int | None] = None
+    """Evaluations without a gain after which a run of the default length ends early."""
     defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Settings per dataset that differ from the config's own defaults."""
     discloses: ClassVar[str] = "nothing"

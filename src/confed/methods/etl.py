@@ -57,6 +57,8 @@ class ETLF(PreferenceMethod):
         "Privacy-Preserving Multi-Domain Recommendation, IJCAI 2023, on the model of ETL (Chen et al., TOIS 2023)"
     )
     config_class: ClassVar[type[ETLFConfig]] = ETLFConfig
+    rounds: ClassVar[int] = 80
+    patience: ClassVar[int | None] = 20
     silo_class: ClassVar[SiloClass] = AutoencoderSilo
 
 

@@ -52,6 +52,7 @@ class SiloMethod(Method):
     kind: ClassVar[Kind] = "silo"
     view: ClassVar[View] = "local"
     rounds: ClassVar[int] = 50
+    patience: ClassVar[int | None] = 10
     discloses: ClassVar[str] = (
         "which users several companies have in common (matched by salted hashes of ids); and of a user known to two, "
         "either learns what the other sent, as a mean of two without one's own is the other"

@@ -77,6 +77,7 @@ def resolve(
         "protocol": validated(Protocol, {**base.model_dump(), **of_protocol}, f"protocol {base.name}"),
         "method_options": config.model_dump(mode="json"),
         "rounds": chosen.rounds,
+        "patience": None if run.get("rounds") else chosen.patience,  # who says how many rounds gets them
     }
     fields |= {name: value for name, value in run.items() if value is not None}
     for name in set(fields) - set(Settings.model_fields):

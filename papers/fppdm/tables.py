@@ -46,6 +46,7 @@ PAIRS = (
     ("FPPDM++", "FPPDM, alone"),
     ("FPPDM", "LightGCN, alone"),
     ("FPPDM", "FedGNN"),
+    ("FedGNN", "LightGCN, alone"),
 )
 EXCHANGES = (("FPPDM", "FPPDM, alone"), ("FPPDM++", "FPPDM++, alone"), ("FedGNN", "LightGCN, alone"))
 """With the other company, and without."""

@@ -28,7 +28,7 @@ class PlainFPPDM(nn.Module):
     def load(self, params: Mapping[str, Tensor]) -> None:
         layers = range(len(self.mean))
         with torch.no_grad():
-            self.nodes.copy_(params["nodes"])
+            self.nodes.copy_(joined(params))
             for stack in ("mean", "deviation"):
                 for layer in layers:
                     getattr(self, stack)[layer] = params[f"{stack}_{layer}"]
@@ -40,6 +40,11 @@ class PlainFPPDM(nn.Module):
             mean = self.graph @ mean @ self.mean[layer]
             deviation = self.graph @ deviation @ self.deviation[layer]
         return mean, functional.softplus(deviation) + 1e-4
+
+
+def joined(params: Mapping[str, Tensor]) -> Tensor:
+    """The table of nodes, which confed keeps in blocks of columns."""
+    return torch.cat([params[name] for name in sorted(params) if name.startswith("nodes_")], dim=1)
 
 
 def train(

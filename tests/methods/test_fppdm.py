@@ -3,7 +3,7 @@ from functools import cache
 
 import pytest
 import torch
-from benchmarks.plain_silo import PlainFPPDM, train
+from benchmarks.plain_silo import PlainFPPDM, joined, train
 
 from confed.data.domain_split import split_domains
 from confed.data.synthetic_domains import synthetic_domains
@@ -14,6 +14,7 @@ from confed.learner import batches_of
 from confed.methods.fppdm import FPPDM, FPPDMPlus
 from confed.random import Stream
 from confed.runs.settings import resolve
+from confed.silos import graph
 from confed.silos.compactness import CoClustering
 from confed.silos.distributions import unnamed
 from confed.silos.preference import Batch
@@ -28,8 +29,10 @@ class TestFPPDM(SiloConformance):
     options = {**SMALL, "alignment": 0.5}
     uploads = ("mean", "deviation")
 
-    def test_a_silo_equals_the_oracle(self):
+    @pytest.mark.parametrize("block", [64, 4])
+    def test_a_silo_equals_the_oracle(self, block, monkeypatch):
         """A round with a target: the fused graph encoder against dense layers, loops over pairs and torch's Adam."""
+        monkeypatch.setattr(graph, "BLOCK", block)
         engine = self.engine_after_a_round(self.engine())
         name = next(iter(engine.silos))
         fresh = self.engine().silos[name]
@@ -44,7 +47,8 @@ class TestFPPDM(SiloConformance):
         target = {int(u): (rows[k, :6], rows[k, 6:]) for k, u in enumerate(fresh.shared.users)}
         train(oracle, batches, 0.01, 0.5, target)
         fresh.train(2, received.tensors)
-        torch.testing.assert_close(fresh.params["nodes"], oracle.nodes, rtol=1e-8, atol=1e-8)
+        assert [tuple(t.shape)[1] for name, t in fresh.params.items() if "nodes" in name] == {64: [6], 4: [4, 2]}[block]
+        torch.testing.assert_close(joined(fresh.params), oracle.nodes, rtol=1e-8, atol=1e-8)
         for stack in ("mean", "deviation"):
             for layer in range(3):
                 found, expected = fresh.params[f"{stack}_{layer}"], getattr(oracle, stack)[layer]
@@ -87,9 +91,9 @@ class TestFPPDM(SiloConformance):
             rows = []
             for silo in (first, second):
                 place = [silo.shared.people.tolist().index(person) for person in both]
-                rows.append(silo.params["nodes"][silo.shared.users[place]])
+                rows.append(joined(silo.params)[silo.shared.users[place]])
             assert torch.equal(*rows) == common
-            assert not torch.equal(first.params["nodes"][-5:], second.params["nodes"][-5:])
+            assert not torch.equal(joined(first.params)[-5:], joined(second.params)[-5:])
 
 
 class TestColdUsers(SiloConformance):

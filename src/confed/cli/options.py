@@ -18,7 +18,7 @@ ProtocolName = Annotated[
 ]
 Rounds = Annotated[
     int | None,
-    typer.Option("--rounds", help="Rounds, or epochs of a central method; by default the method's own, and patience."),
+    typer.Option("--rounds", help="Rounds, or epochs of a central method; by default what `confed methods show` says."),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]

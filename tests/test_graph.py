@@ -27,6 +27,17 @@ def test_smoothing_is_the_product_with_the_normalised_matrix(loops):
     torch.testing.assert_close(graph.propagate(nodes, 2), mean)
 
 
+@pytest.mark.parametrize("chosen", [[0], [30, 2, 61, 17], list(range(84)), []])
+def test_a_passage_has_the_rows_of_some_nodes_there_and_their_columns_back(chosen):
+    data = tiny.cut().training
+    graph, matrix = Graph(data, torch.float64, loops=True), dense(data, True)
+    some = torch.tensor(chosen, dtype=torch.int64)
+    passage = graph.around(some)
+    nodes = torch.randn(data.users + data.items, 5, dtype=torch.float64)
+    torch.testing.assert_close(passage.there @ nodes, matrix[some] @ nodes)
+    torch.testing.assert_close(passage.back @ nodes[some], matrix[:, some] @ nodes[some])
+
+
 def test_with_loops_a_node_without_edges_keeps_its_row():
     data = tiny.cut().training
     lonely = np.setdiff1d(np.arange(data.items), data.positives.values)

@@ -3,10 +3,13 @@
     Â = D^{-1/2} A D^{-1/2},  A = [[0, R], [Rᵀ, 0]]  of training edges, with a loop at every node or without
 
 Â is symmetric, so whatever is a polynomial in Â is its own transpose: gradients pass through it as values do, and no
-autograd is needed.
+autograd is needed. Who wants a few nodes only needs the last pass for these alone, and the first pass of gradients from
+these alone (`Graph.around`).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,25 +19,16 @@ from torch.nn import functional
 from confed.data.split import TrainingData
 
 
-class Graph:
-    """Â in compressed rows. Nodes are the users, then the items."""
+@dataclass(frozen=True)
+class Edges:
+    """A sparse matrix in compressed rows."""
 
-    def __init__(self, data: TrainingData, dtype: torch.dtype, *, loops: bool = False) -> None:
-        edges = data.positives.unique()
-        users, items = edges.row_of, edges.values + data.users
-        nodes = data.users + data.items
-        own = np.arange(nodes if loops else 0)
-        source, target = np.concatenate([users, items, own]), np.concatenate([items, users, own])
-        order = np.lexsort((target, source))
-        source, target = source[order], target[order]
-        degree = np.bincount(source, minlength=nodes)
-        # Half the bytes of int64 to read for every edge: two thirds of the time on small graphs.
-        self.offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(degree)]).astype(np.int32))
-        self.neighbours = torch.from_numpy(target.astype(np.int32))
-        self.weights = torch.from_numpy((degree[source] * degree[target]) ** -0.5).to(dtype)
+    offsets: Tensor
+    neighbours: Tensor
+    weights: Tensor
 
-    def smooth(self, nodes: Tensor) -> Tensor:
-        """Â · nodes: for each node the weighted sum of its neighbours' rows."""
+    def __matmul__(self, nodes: Tensor) -> Tensor:
+        """Of every row the weighted sum of its neighbours among `nodes`."""
         return functional.embedding_bag(
             self.neighbours,
             nodes,
@@ -43,6 +37,62 @@ class Graph:
             per_sample_weights=self.weights,
             include_last_offset=True,
         )
+
+    def rows(self, chosen: Tensor) -> Edges:
+        """The matrix of these rows only."""
+        begins = self.offsets.index_select(0, chosen)
+        degree = self.offsets.index_select(0, chosen + 1) - begins
+        offsets = _offsets(degree)
+        edges = torch.arange(int(offsets[-1])) + torch.repeat_interleave(begins - offsets[:-1], degree)
+        return Edges(offsets, self.neighbours.index_select(0, edges), self.weights.index_select(0, edges))
+
+    def columns(self, chosen: Tensor) -> Edges:
+        """The matrix of these columns only, which are distinct; every row stays."""
+        position = self.neighbours.new_full((len(self.offsets) - 1,), -1)
+        position[chosen] = torch.arange(len(chosen), dtype=position.dtype)
+        places = position.index_select(0, self.neighbours)
+        kept = places >= 0
+        before = functional.pad(torch.cumsum(kept, 0, dtype=torch.int32), (1, 0))
+        edges = torch.nonzero(kept)[:, 0]
+        offsets = before.index_select(0, self.offsets)
+        return Edges(offsets, places.index_select(0, edges), self.weights.index_select(0, edges))
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The way to some nodes from all, and, transposed, the way back."""
+
+    there: Edges
+    back: Edges
+
+
+class Graph:
+    """Â in compressed rows. Nodes are the users, then the items."""
+
+    def __init__(self, data: TrainingData, dtype: torch.dtype, *, loops: bool = False) -> None:
+        pairs = data.positives.unique()
+        users, items = pairs.row_of, pairs.values + data.users
+        nodes = data.users + data.items
+        own = np.arange(nodes if loops else 0)
+        source, target = np.concatenate([users, items, own]), np.concatenate([items, users, own])
+        order = np.lexsort((target, source))
+        source, target = source[order], target[order]
+        degree = np.bincount(source, minlength=nodes)
+        weights = torch.from_numpy((degree[source] * degree[target]) ** -0.5).to(dtype)
+        # Half the bytes of int64 to read for every edge: two thirds of the time on small graphs.
+        neighbours = torch.from_numpy(target.astype(np.int32))
+        self.edges = Edges(_offsets(torch.from_numpy(degree)), neighbours, weights)
+
+    def whole(self) -> Passage:
+        return Passage(self.edges, self.edges)
+
+    def around(self, nodes: Tensor) -> Passage:
+        """What one pass needs that ends, or begins, at these distinct nodes."""
+        return Passage(self.edges.rows(nodes), self.edges.columns(nodes))
+
+    def smooth(self, nodes: Tensor) -> Tensor:
+        """Â · nodes: for each node the weighted sum of its neighbours' rows."""
+        return self.edges @ nodes
 
     def power(self, nodes: Tensor, layers: int) -> Tensor:
         """Â^L · nodes."""
@@ -57,3 +107,8 @@ class Graph:
             nodes = self.smooth(nodes)
             total += nodes
         return total / (layers + 1)
+
+
+def _offsets(degree: Tensor) -> Tensor:
+    """Where rows of these lengths begin, and where the last ends."""
+    return functional.pad(torch.cumsum(degree, 0, dtype=torch.int32), (1, 0))

@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from confed.silos.graph import _Power
@@ -8,10 +9,21 @@ def silo():
     return next(iter(engine().silos.values()))
 
 
-def test_the_gradient_passes_through_the_same_power():
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("chosen", [None, [7, 3, 95, 0]])
+def test_the_gradient_passes_through_the_same_power(layers, chosen):
     company = silo()
+    graph = company.graph
+    passage = graph.whole() if chosen is None else graph.around(torch.tensor(chosen))
     nodes = torch.randn(company.data.users + company.data.items, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda n: _Power.apply(n, company.graph, 3), nodes, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda n: _Power.apply(n, graph, layers, passage), nodes, fast_mode=True)
+
+
+def test_some_nodes_are_encoded_as_among_all():
+    company = silo()
+    company.train(1, None)
+    chosen = torch.tensor([5, 2, company.data.users + 1])
+    torch.testing.assert_close(company.encode(chosen), company.encode()[chosen])
 
 
 def test_scores_are_minus_the_squared_wasserstein_distance():

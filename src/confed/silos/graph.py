@@ -5,8 +5,9 @@
     ℓ_R = − mean log [ exp(−D(u, i)) / Σ_{j ∈ {i} ∪ negatives} exp(−D(u, j)) ]
 
 The encoder has no activation, so the graph is passed over once for both stacks, and the product of the weights is
-applied to the rows of the batch only. E is kept in blocks of 64 columns, each a parameter: a pass over the graph reads
-rows all over the table, and half a table stays in the cache where a whole one does not.
+applied to the rows of the batch only: all that the last pass makes, and where the gradient's first pass begins. E is
+kept in blocks of 64 columns, each a parameter: a pass over the graph reads rows all over the table, and half a table
+stays in the cache where a whole one does not.
 
 The paper's sum in the denominator leaves the positive out, and then the loss has no lower bound: pushing negatives away
 lowers it for ever (D-36; `denominator = "paper"`).
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from confed.clients.sampling import draw_negatives
 from confed.data.split import TrainingData
-from confed.graph import Graph
+from confed.graph import Graph, Passage
 from confed.initial import glorot, initial, normal
 from confed.learner import Learner, batches_of
 from confed.random import Stream
@@ -81,15 +82,16 @@ class GraphSilo(PreferenceSilo):
         return float(rating.detach())
 
     def encode(self, nodes: Tensor | None = None) -> Tensor:
-        """Points of the `nodes` asked for, or of all."""
-        rows = torch.cat([self._smoothed(block, nodes) for block in range(len(_blocks(self.config.dim)))], dim=1)
+        """Points of the distinct `nodes` asked for, or of all."""
+        passage = self.graph.whole() if nodes is None else self.graph.around(nodes)
+        rows = torch.cat([self._smoothed(block, passage) for block in range(len(_blocks(self.config.dim)))], dim=1)
         raw = rows @ self._stacked("deviation") if self.config.distributions else None
         return points(rows @ self._stacked("mean"), raw)
 
-    def _smoothed(self, block: int, nodes: Tensor | None) -> Tensor:
+    def _smoothed(self, block: int, passage: Passage) -> Tensor:
         table = self.params[f"nodes_{block}"]
-        smoothed: Tensor = _Power.apply(table, self.graph, self.config.layers)  # type: ignore[no-untyped-call]
-        return smoothed if nodes is None else smoothed.index_select(0, nodes)
+        smoothed: Tensor = _Power.apply(table, self.graph, self.config.layers, passage)  # type: ignore[no-untyped-call]
+        return smoothed
 
     def _stacked(self, stack: str) -> Tensor:
         return reduce(torch.matmul, (self.params[f"{stack}_{layer}"] for layer in range(self.config.layers)))
@@ -132,13 +134,14 @@ def _blocks(dim: int) -> list[int]:
 
 
 class _Power(torch.autograd.Function):
-    """S̃^L · nodes. S̃ is symmetric: the gradient passes through the same power."""
+    """S̃^L · nodes at the end of the passage. S̃ is symmetric: the gradient passes through the same power."""
 
     @staticmethod
-    def forward(ctx: Any, nodes: Tensor, graph: Graph, layers: int) -> Tensor:
-        ctx.graph, ctx.layers = graph, layers
-        return graph.power(nodes, layers)
+    def forward(ctx: Any, nodes: Tensor, graph: Graph, layers: int, passage: Passage) -> Tensor:
+        ctx.graph, ctx.layers, ctx.passage = graph, layers, passage
+        # Detached: torch would note for every edge what a gradient of its own would need.
+        return passage.there @ graph.power(nodes.detach(), layers - 1)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.graph.power(gradients[0], ctx.layers), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        return ctx.graph.power(ctx.passage.back @ gradients[0], ctx.layers - 1), None, None, None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +20,10 @@ from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
 from tests import tiny_domains
 from tests.conformance import SEED, Recorder, assert_equal_states
+
+
+def _side_by_side(rows: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return torch.cat(list(rows.values()), dim=1)
 
 
 class Recorders:
@@ -39,6 +45,10 @@ class DomainConformance:
 
     def cut(self) -> DomainSplit:
         return tiny_domains.cut()
+
+    def cut_with_other_held_out_items(self) -> DomainSplit:
+        """The same training items as `cut` has."""
+        return tiny_domains.cut_with_other_held_out_items()
 
     def trainer(self, cut: DomainSplit | None = None, **settings: Any) -> DomainTrainer:
         chosen = {"dtype": "float64", "seed": SEED, "options": self.options, "protocol": "warm", **settings}
@@ -83,8 +93,10 @@ class DomainConformance:
         assert_equal_states(fresh.state(), trainer.state(), tolerance=0)
 
     def test_held_out_items_are_unreachable(self) -> None:
-        cut, other = tiny_domains.cut(), tiny_domains.cut_with_other_held_out_items()
-        assert any((cut.parts[name].test != other.parts[name].test).any() for name in cut.parts)
+        cut, other = self.cut(), self.cut_with_other_held_out_items()
+        for name, part in cut.parts.items():
+            assert part.training.positives.values.tolist() == other.parts[name].training.positives.values.tolist()
+            assert part.tested.tolist() != other.parts[name].tested.tolist()
         assert_equal_states(self.trained(cut=cut).state(), self.trained(cut=other).state(), tolerance=0)
 
     def test_serving_scores_as_the_round_was_scored(self) -> None:
@@ -199,16 +211,54 @@ class SiloConformance(DomainConformance):
         noisy = self.engine(options={**self.options, "upload_clip": 0.05, "upload_noise": 1e-9})
         upload = self.sent(noisy, 1)[0]
         assert tuple(upload.tensors) == self.uploads
-        length = torch.cat(list(upload.tensors.values()), dim=1).norm(dim=1)
+        length = _side_by_side(upload.tensors).norm(dim=1)
         assert (length <= 0.05 + 1e-3).all()
         report = noisy.round(2, {})
         for note in report.server["noise"].values():
             assert note["clip"] == 0.05
             assert note["noise_deviation"] == pytest.approx(5e-11)
-        loud = self.engine(options={**self.options, "upload_clip": 0.05, "upload_noise": 1.0})
-        loud.round(1, {})
-        name = self.uploads[0]
-        assert not torch.equal(noisy.server.state()[name], loud.server.state()[name])
+
+    def noise(self) -> list[torch.Tensor]:
+        """On the first part of all that is sent in two rounds: what differs from the clipped rows.
+
+        Of a second part, deviations, what noise made negative is cut off.
+        """
+        engine = self.engine(options={**self.options, "upload_clip": 0.05, "upload_noise": 2.0})
+        found = []
+        for number in (1, 2):
+            for silo, upload in zip(engine.silos.values(), self.sent(engine, number), strict=True):
+                rows = {name: tensor[silo.shared.known] for name, tensor in silo.share().items()}
+                shorter = (0.05 / _side_by_side(rows).norm(dim=1, keepdim=True)).clamp_max(1)
+                first = self.uploads[0]
+                found.append(upload.tensors[first] - shorter * rows[first])
+        return found
+
+    def test_noise_is_as_large_as_said_and_new_for_every_round_and_company(self) -> None:
+        noise = self.noise()
+        for one in noise:
+            assert float(one.std()) == pytest.approx(2.0 * 0.05, rel=0.2)
+            assert abs(float(one.mean())) < 0.02
+        for first, second in itertools.combinations(noise, 2):
+            few = min(len(first), len(second))
+            together = torch.stack([first[:few].flatten(), second[:few].flatten()])
+            assert abs(float(torch.corrcoef(together)[0, 1])) < 0.3
+        for first, again in zip(noise, self.noise(), strict=True):
+            assert torch.equal(first, again)
+
+    def test_the_global_view_has_the_servers_rows_in_place_of_the_own(self) -> None:
+        engine = self.engine()
+        views = {view: Recorders(self.cut()) for view in ("local", "global")}
+        engine.round(1, views)  # type: ignore[arg-type]
+        for name, silo in engine.silos.items():
+            local, seen = views["local"][name].scores, views["global"][name].scores
+            download = engine.server.download(silo.shared.people)
+            assert download is not None
+            torch.testing.assert_close(seen, silo.scorer(download.tensors)(torch.arange(silo.data.users)))
+            others = [other.shared for neighbour, other in engine.silos.items() if neighbour != name]
+            told = torch.cat([shared.people[shared.known] for shared in others])
+            elsewhere = silo.shared.users[torch.isin(silo.shared.people, told)]
+            assert len(elsewhere)
+            assert not torch.isclose(seen[elsewhere], local[elsewhere]).all(dim=1).any()
 
     def test_only_views_that_there_are(self) -> None:
         with pytest.raises(ConfedError, match="can be scored under"):

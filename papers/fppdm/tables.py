@@ -5,13 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confed.evaluation.significance import Difference, paired
 from papers.cells import load_results, pooled, unpacked
-from papers.fppdm.activity import counts_of_users, thirds
 from papers.fppdm.recipe import (
     ABLATION,
     BASELINES,
@@ -25,6 +24,7 @@ from papers.fppdm.recipe import (
     SYNTHETIC,
     WEIGHTS,
 )
+from papers.fppdm.users import Mask, Users, kept
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table
 
@@ -121,31 +121,42 @@ def published(results: Sequence[Result]) -> str:
 
 
 def comparisons(results: Sequence[Result]) -> str:
-    """Differences per user, paired, of the means over the seeds that both have."""
+    """Differences per user, paired, of the means over the seeds that both have; and what each seed says."""
     rows = []
-    for dataset in DATASETS:
+    for dataset, domains in kept().items():
         for one, other in PAIRS:
             both = same_seeds(results, one, other, dataset)
-            for domain in DOMAINS[dataset] if both[0] else ():
+            for domain, users in domains.items() if both[0] else ():
                 cells = [_shown(difference(*both, domain, metric)) for metric in ("hr", "ndcg")]
-                rows.append([dataset, domain, f"{one} − {other}", str(len(both[0])), *cells])
-    return table(["data", "domain", "difference", "seeds", "HR@10", "NDCG@10"], rows)
+                known = _short(difference(*both, domain, "hr", users.trained)) if _matters(users) else "–"
+                seeds = ", ".join(f"{mean:+.1f}" for mean in by_seed(*both, domain, "hr"))
+                rows.append([dataset, domain, f"{one} − {other}", *cells, seeds, known])
+    heads = ("HR@10", "NDCG@10", "HR@10 by seed", "HR@10, trained test items")
+    return table(["data", "domain", "difference", *heads], rows)
 
 
 def activity(results: Sequence[Result]) -> str:
-    """What an exchange gives to users with few, some and many items of the domain."""
+    """What an exchange gives to users with few, some and many items of the domain, of test items that were trained."""
     rows = []
-    for dataset, domains in counts_of_users().items():
-        for domain, counts in domains.items():
-            for chosen in thirds(counts):
-                items = np.array(counts)[chosen]
+    for dataset, domains in kept().items():
+        for domain, users in domains.items():
+            for chosen in users.thirds():
+                items = np.array(users.items)[chosen]
                 cells = [
-                    _short(difference(*both, domain, "hr", chosen)) if both[0] else "–"
+                    _short(difference(*both, domain, "hr", _within(chosen, users))) if both[0] else "–"
                     for both in (same_seeds(results, one, other, dataset) for one, other in EXCHANGES)
                 ]
                 rows.append([dataset, domain, f"{items.min()} to {items.max()}", str(len(items)), *cells])
     heads = [f"{one} − {other}" for one, other in EXCHANGES]
     return table(["data", "domain", "items", "users", *heads], rows)
+
+
+def _matters(users: Users) -> bool:
+    return any(users.untrained.values())
+
+
+def _within(chosen: Mask, users: Users) -> Callable[[int], Mask]:
+    return lambda seed: chosen & users.trained(seed)
 
 
 def same_seeds(results: Sequence[Result], one: str, other: str, dataset: str) -> tuple[list[Result], list[Result]]:
@@ -156,15 +167,34 @@ def same_seeds(results: Sequence[Result], one: str, other: str, dataset: str) ->
 
 
 def difference(
-    one: Sequence[Result], other: Sequence[Result], domain: str, metric: str, chosen: Any = slice(None)
+    one: Sequence[Result],
+    other: Sequence[Result],
+    domain: str,
+    metric: str,
+    counted: Callable[[int], Mask] | None = None,
 ) -> Difference:
-    """Of the `chosen` users, at first all."""
+    """Over users, each with the mean of the seeds in which it is `counted`; by default all of them."""
+    values = _differences(one, other, domain, metric)
+    mask = np.array([counted(r["seed"]) for r in one]) if counted else np.ones_like(values, dtype=bool)
+    some = mask.any(axis=0)
+    means = values[:, some].mean(axis=0, where=mask[:, some])
+    return paired([means], [np.zeros_like(means)])
 
-    def per_user(result: Result) -> Any:
+
+def by_seed(one: Sequence[Result], other: Sequence[Result], domain: str, metric: str) -> list[float]:
+    """The mean over users, for every seed."""
+    found: list[float] = _differences(one, other, domain, metric).mean(axis=1).tolist()
+    return found
+
+
+def _differences(one: Sequence[Result], other: Sequence[Result], domain: str, metric: str) -> NDArray[np.float64]:
+    """(seeds, users), in percent, at the round that the mean of the domains chose, under each method's own view."""
+
+    def per_user(result: Result) -> NDArray[np.float64]:
         ranks = unpacked(result["ranks"][result["view"]][domain])
-        return 100 * ranks.per_user(metric, 10, "expected")[chosen]
+        return 100 * ranks.per_user(metric, 10, "expected")
 
-    return paired([per_user(r) for r in one], [per_user(r) for r in other])
+    return np.array([per_user(r) - per_user(o) for r, o in zip(one, other, strict=True)])
 
 
 def _shown(found: Difference) -> str:

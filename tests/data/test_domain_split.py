@@ -87,7 +87,7 @@ def test_the_halves_depend_on_the_seed_and_nothing_else_does():
     assert one.training.positives.values.tolist() == other.training.positives.values.tolist()
 
 
-def test_cold_is_for_two_domains_with_ten_shared_users():
+def test_cold_is_for_two_domains_with_twenty_shared_users():
     with pytest.raises(ConfedError, match="has 3: use --protocol warm"):
         split_domains(tiny_domains.domains(), COLD, 0)
     with pytest.raises(ConfedError, match="it takes 20"):

@@ -2,6 +2,9 @@ import numpy as np
 import pytest
 import torch
 
+from confed.data.domain_split import split_domains
+from confed.data.domains import Domains
+from confed.data.synthetic import synthetic
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.evaluation.evaluator import Evaluator
@@ -31,12 +34,15 @@ def test_every_domain_is_evaluated_as_it_would_be_alone_and_the_mean_counts_each
     assert ranks["a.above"].tolist() == alone["a"].sampled["test"].above.tolist()
 
 
-def test_a_ranking_that_one_domain_has_not_is_in_no_mean():
-    """999 candidates take more items than the tiny domains have: nothing is reported for them."""
-    wide = tiny_domains.TINY_WARM.model_copy(update={"more_negatives": (20, 999)})
-    result = DomainEvaluator(tiny_domains.cut(), wide, 0).scorecard().result()
-    assert "neg20_hr@10" in result.metrics("test")
-    assert "neg999_hr@10" not in result.metrics("test")
+@pytest.mark.parametrize("names", [("large", "small"), ("small", "large")])
+def test_a_ranking_that_one_domain_has_not_is_in_no_mean(names):
+    """200 candidates take more items than the small domain has: only the large one reports them."""
+    items = {"large": 800, "small": 60}
+    parts = {name: synthetic(users=40, items=items[name], seed=1) for name in names}
+    wide = tiny_domains.TINY_WARM.model_copy(update={"more_negatives": (20, 200)})
+    found = DomainEvaluator(split_domains(Domains(parts), wide, 0), wide, 0).scorecard().result().metrics("test")
+    assert "neg20_hr@10" in found and "neg200_hr@10" not in found
+    assert {name: "neg200_hr@10" in found["domains"][name] for name in names} == {"large": True, "small": False}
 
 
 def test_an_error_names_its_domain():

@@ -48,7 +48,7 @@ class TestETLFC(SiloConformance):
     uploads = ("mean", "deviation")
 
     def test_without_its_weight_it_is_etl_f(self):
-        plus = self.trained(options={**self.options, "clustering": 0.0})
+        plus = self.trained(options={**SMALL, "clustering": 0.0})
         full = self.trained()
         self.method = "etl-f"
         same = self.trained(options=SMALL)

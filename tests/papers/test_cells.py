@@ -1,10 +1,23 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from papers.cells import UNFINISHED, Cell, kept_run, load_results, packed, pooled, run_cells, unpacked, write_result
+from papers.cells import (
+    UNFINISHED,
+    Cell,
+    kept_run,
+    load_results,
+    own_round,
+    packed,
+    pooled,
+    run_cells,
+    unpacked,
+    write_result,
+)
 
 from confed.evaluation.metrics import Ranks
+from confed.evaluation.protocol import WARM
 from confed.runs.folder import RunFolder
 
 TINY = "synthetic:users=40,items=80,seed=2"
@@ -35,6 +48,23 @@ def test_a_detailed_cell_keeps_its_curve(tmp_path):
         assert curve["round"] == [1, 2, 3]
         assert curve["hr@10"][own["round"] - 1] == pytest.approx(own["hr@10"], abs=0.01)
         assert curve["ndcg@10"][own["round"] - 1] == pytest.approx(own["ndcg@10"], abs=0.01)
+
+
+def test_every_domain_has_the_round_that_its_own_validation_chooses():
+    """Which is neither the best on the test, nor the one that the mean of the domains chooses."""
+    validation = {"a": [10, 30, 20], "b": [50, 20, 30]}
+    test = {"a": [60, 40, 50], "b": [10, 90, 30]}
+
+    def line(number):
+        parts = {
+            name: {"domains": {d: {"hr@10": of[d][number], "ndcg@10": of[d][number]} for d in of}}
+            for name, of in (("validation", validation), ("test", test))
+        }
+        return {"round": number + 1, "views": {"local": parts}}
+
+    run = SimpleNamespace(settings=SimpleNamespace(protocol=WARM), history=[line(number) for number in range(3)])
+    assert own_round(run, "local", "a") == {"round": 2, "hr@10": 40, "ndcg@10": 40}
+    assert own_round(run, "local", "b") == {"round": 1, "hr@10": 10, "ndcg@10": 10}
 
 
 def test_a_cell_that_diverges_is_a_result_and_any_other_error_is_none(tmp_path):

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from papers.cells import load_results, unpacked
-from papers.fppdm import activity, recipe, tables
+from papers.cells import load_results, packed, unpacked
+from papers.fppdm import recipe, tables, users
 from papers.fppdm.figures import compactness, drawn
 from papers.marks import rendered
 
 import confed
+from confed.evaluation.metrics import Ranks
 from confed.methods.registry import METHODS, method_named
 from tests import realdata
 
@@ -50,23 +51,46 @@ def test_hit_rates_and_ndcg_can_belong_together():
     assert checked or not list(recipe.RESULTS.glob("*.json"))
 
 
-def test_counts_are_of_the_users_whose_ranks_are_kept():
-    counts = activity.counts_of_users()
+def test_users_are_those_whose_ranks_are_kept():
+    known = users.kept()
     for result in load_results(recipe.RESULTS):
-        if result["dataset"] in counts and result["protocol"] == "warm":
+        if result["dataset"] in known and result["protocol"] == "warm":
             for domain, ranks in result["ranks"][result["view"]].items():
-                assert len(unpacked(ranks).above) == len(counts[result["dataset"]][domain])
+                assert len(unpacked(ranks).above) == len(known[result["dataset"]][domain].items)
 
 
-def test_counts_are_those_of_the_data():
-    assert activity.counted(realdata.require("douban")) == activity.counts_of_users()["douban"]
+@pytest.mark.parametrize("dataset", recipe.DATASETS)
+def test_users_are_those_of_the_data(dataset):
+    found = users.described(realdata.require(dataset))
+    assert found == users.kept()[dataset]
+    shares = [len(places) / len(of.items) for of in found.values() for places in of.untrained.values()]
+    assert max(shares) == 0 if dataset == "douban" else min(shares) > 0.05
 
 
 def test_thirds_keep_users_with_as_many_items_together():
-    few, some, many = activity.thirds([5, 1, 1, 1, 9, 2, 3, 4, 8])
+    few, some, many = users.Users([5, 1, 1, 1, 9, 2, 3, 4, 8], {}).thirds()
     assert np.flatnonzero(few).tolist() == [1, 2, 3]
     assert np.flatnonzero(some).tolist() == [5, 6, 7]
     assert np.flatnonzero(many).tolist() == [0, 4, 8]
+
+
+def ranked(variant, seed, hits):
+    """A result in which the users with a 1 have their item on top, the others at the end."""
+    ranks = packed(Ranks(np.array([0 if hit else 50 for hit in hits]), np.zeros(len(hits), dtype=np.int64)))
+    facts = {"variant": variant, "dataset": "douban", "protocol": "warm", "seed": seed, "view": "local"}
+    return {**facts, "ranks": {"local": {"book": ranks}}}
+
+
+def test_differences_are_of_the_seeds_that_both_have_and_of_users_who_count():
+    results = [ranked("new", 2, [1, 1, 1, 0]), ranked("new", 0, [1, 1, 0, 0]), ranked("new", 1, [1, 1, 1, 1])]
+    results += [ranked("old", 0, [0, 1, 1, 0]), ranked("old", 2, [0, 1, 0, 1])]
+    both = tables.same_seeds(results, "new", "old", "douban")
+    assert [[r["seed"] for r in side] for side in both] == [[0, 2], [0, 2]]
+    assert tables.by_seed(*both, "book", "hr") == [0.0, 25.0]
+    assert tables.difference(*both, "book", "hr").mean == pytest.approx(12.5)
+    of = users.Users([1, 1, 1, 1], {0: [2], 2: [0, 3]})
+    # Left: user 0 in seed 0 (+100), user 1 in both (0), user 2 in seed 2 (+100), user 3 in seed 0 (0).
+    assert tables.difference(*both, "book", "hr", of.trained).mean == pytest.approx(50.0)
 
 
 def test_published_figures():

@@ -161,6 +161,18 @@ def test_users_who_were_left_out_are_counted(tmp_path):
     assert everybody["users"] == 40
 
 
+def test_the_summary_says_what_no_method_could_know(tmp_path):
+    """Everybody's last item in domain a is his own: nobody trains on it."""
+    parts = synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10).parts
+    frames = {name: part.frame for name, part in parts.items()}
+    own = frames["a"].group_by("user").agg(pl.col("timestamp").max() + 1)
+    own = own.with_columns(item="own " + pl.col("user"), rating=pl.lit(5.0))
+    columns = frames["a"].columns
+    frames["a"] = pl.concat([frames["a"], own.select(columns).cast(dict(frames["a"].schema))])
+    found = run(tmp_path, data=frames).summary["untrained"]
+    assert found["a"] == 1.0 and found["b"] < 0.3
+
+
 def test_seeds_are_pooled_domain_by_domain(tmp_path):
     pooled = confed.compare(["fppdm"], TINY, seeds=2, rounds=1, options=SMALL, out=tmp_path)[0]
     values = [one["domains"]["a"]["hr@10"] for one in pooled["runs"]]

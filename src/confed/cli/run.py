@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +93,8 @@ def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str
     return chosen
 
 
-_ELSEWHERE = "not in all domains with three items, and were left out: --set population=all trains with them"
+WORTH_SAYING = 0.01
+"""The least share of test items without training that is mentioned."""
 
 _CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
 
@@ -114,6 +116,20 @@ def _noise(note: dict[str, float]) -> str:
     )
 
 
+def _of_the_cut(summary: dict[str, Any]) -> Iterator[str]:
+    """What is worth knowing before one believes the figures."""
+    if summary.get("left_out"):
+        yield (
+            f"{summary['left_out']:,} users were left out: it takes three items in every domain, or, with "
+            f"--set population=all, in one"
+        )
+    shares = summary["untrained"]
+    for domain, share in (shares if isinstance(shares, dict) else {"": shares}).items():
+        if share >= WORTH_SAYING:
+            where = f"{domain}: " if domain else ""
+            yield f"{where}{100 * share:.0f} % of the test items are in nobody's training data: no method knows them"
+
+
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results([summary]))
@@ -131,8 +147,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             console.print(f"upload of {of} in a round: {sizes}", highlight=False)
         for domain, note in summary.get("noise", {}).items():
             console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
-        if summary.get("left_out"):
-            console.print(f"{summary['left_out']:,} users are {_ELSEWHERE}", highlight=False)
+        for line in _of_the_cut(summary):
+            console.print(line, highlight=False)
         if "run_dir" in summary:
             console.print(f"run folder: {summary['run_dir']}", highlight=False)
 

@@ -1,7 +1,9 @@
 """Data of several domains, cut for evaluation (methods.md 3.11).
 
 `warm`: in every domain each user's last item is held out for the test and the one before for validation, as `split`
-does it; the users are those whom all domains know, or, with population=all, every user of every domain.
+does it; the users are those whom all domains know, or, with population=all, every user of every domain. In a domain
+without three items of its own a user cannot be cut, and is left out of it. Leaving users out leaves items behind that
+nobody trains on; where they are held out nevertheless, `Cut.untrained` says how many.
 
 `cold` is CDRIB's cut, for two domains: of the n shared users, sorted by id, the first 8k with k = ⌊n/10⌋ train in both
 domains; the next k are cold in the second domain, the rest in the first: all their rows there are held out. Which half
@@ -36,6 +38,10 @@ class ColdSplit(Cut):
     validation: Ragged
     """Per user, all its items if it is a cold user for validation; else none."""
     test: Ragged
+
+    @property
+    def tested(self) -> Ints:
+        return self.test.values
 
 
 @dataclass(frozen=True)

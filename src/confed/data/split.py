@@ -14,6 +14,7 @@ hash of (user, item): random with respect to popularity, the same for every copy
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(ABC):
     """A dataset of which something is held out."""
 
     training: TrainingData
@@ -64,6 +65,16 @@ class Cut:
     def items(self) -> int:
         return self.training.items
 
+    @property
+    @abstractmethod
+    def tested(self) -> Ints:
+        """The items that the test holds out, case by case."""
+
+    @property
+    def untrained(self) -> float:
+        """The share of them that nobody trains on: no method knows anything about these."""
+        return float(np.isin(self.tested, self.training.positives.values, invert=True).mean())
+
 
 @dataclass(frozen=True)
 class Split(Cut):
@@ -72,6 +83,10 @@ class Split(Cut):
     validation: Ints
     """(users,)"""
     test: Ints
+
+    @property
+    def tested(self) -> Ints:
+        return self.test
 
 
 def split(data: Interactions, protocol: Protocol, seed: int) -> Split:

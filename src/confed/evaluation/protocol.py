@@ -61,7 +61,7 @@ class Protocol(BaseModel):
     held_out: Literal["last items", "cold users"] = "last items"
     """Of every user the last item and the one before; or, of some users of a domain, all they have there (CDRIB)."""
     population: Literal["shared", "all"] = "shared"
-    """Of several domains: the users that all of them know, or every user that one of them knows."""
+    """Of several domains: users with three items in all of them, or in one of them."""
 
     @property
     def of_domains(self) -> bool:

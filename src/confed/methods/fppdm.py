@@ -56,8 +56,8 @@ class FPPDMPlusConfig(FPPDMConfig, CoClusteringConfig):
         return replace(super().pull, clustering=0.0) if self.variant == "B" else super().pull
 
     @property
-    def idle(self) -> tuple[str, ...]:
-        return tuple(CoClusteringConfig.__annotations__) if self.variant == "B" else super().idle
+    def idle(self) -> dict[str, str]:
+        return dict.fromkeys(CoClusteringConfig.__annotations__, "variant=B") if self.variant == "B" else super().idle
 
 
 class FPPDM(PreferenceMethod):

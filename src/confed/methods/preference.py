@@ -34,16 +34,17 @@ class PreferenceConfig(SiloConfig):
         return Pull(self.alignment, 0.0, CoClustering())
 
     @property
-    def idle(self) -> tuple[str, ...]:
-        """Options that do nothing in the chosen variant."""
-        return ("alignment", "upload_clip", "upload_noise") if self.variant == "alone" else ()
+    def idle(self) -> dict[str, str]:
+        """Options that do nothing, each with the choice that makes it so."""
+        because = f"variant={self.variant}"
+        return dict.fromkeys(("alignment", "upload_clip", "upload_noise"), because) if self.variant == "alone" else {}
 
     @model_validator(mode="after")
     def _nothing_is_set_in_vain(self) -> PreferenceConfig:
         """Whoever asks for noise, say, must not believe there is some."""
-        for name in self.idle:
+        for name, because in self.idle.items():
             if getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name} does nothing with variant={self.variant}: leave one of them out")
+                raise ValueError(f"{name} does nothing with {because}: leave one of them out")
         return self
 
 
@@ -62,6 +63,15 @@ class CoClusteringConfig(PreferenceConfig):
     """How often similarities and indicators are computed in turn."""
     cluster_every: int = Field(default=1, ge=1)
     """Batches from one co-clustering to the next; the term's weight grows by the same factor."""
+
+    @property
+    def idle(self) -> dict[str, str]:
+        found = super().idle
+        if self.clustering == 0:
+            found |= dict.fromkeys(("clusters", "entropy", "coupling", "alternations", "cluster_every"), "clustering=0")
+        if self.alternations == 1:
+            found |= {"coupling": "alternations=1"}
+        return found
 
     @property
     def pull(self) -> Pull:

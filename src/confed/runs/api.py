@@ -204,7 +204,8 @@ class Run:
                 return ConfedError(f"user {user!r} is known to {there} only: ask for --domain {elsewhere[0]}")
             if any(user in part.users for part in experiment.data.parts.values()):
                 return ConfedError(
-                    f"user {user!r} was left out of this run: --set population=all trains with everybody"
+                    f"user {user!r} was left out of this run: it takes three items in every domain, or, with "
+                    f"--set population=all, in one"
                 )
         return unknown_name("user", user, cut.user_ids[:100_000])
 

@@ -324,7 +324,14 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "download_bytes": totals["download_bytes"],
         "upload_parts": experiment.trainer.upload_parts(),
         **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
-        **({"left_out": experiment.cut.left_out} if isinstance(experiment.cut, DomainSplit) else {}),
+        **_of_the_cut(experiment.cut),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
+
+
+def _of_the_cut(cut: Split | DomainSplit) -> dict[str, Any]:
+    """What its figures cannot show: who is not in them, and what no method could know."""
+    if isinstance(cut, DomainSplit):
+        return {"left_out": cut.left_out, "untrained": {name: part.untrained for name, part in cut.parts.items()}}
+    return {"untrained": cut.untrained}

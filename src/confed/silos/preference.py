@@ -108,9 +108,7 @@ class PreferenceSilo(Silo):
             batches = [Batch(number, epoch * steps + step, extra[step]) for step in range(steps)]
             losses.append(self.epoch(number, epoch, batches))
             if not np.isfinite(losses[-1]):
-                raise DivergedError(
-                    f"round {number}, local epoch {epoch + 1}: the loss is not finite: lower `learning_rate`"
-                )
+                raise _diverged(f"round {number}, local epoch {epoch + 1}")
         return float(np.mean(losses))
 
     def pulled(self, batch: Batch, users: Tensor, points: Tensor, unheard: Tensor) -> Tensor:
@@ -133,7 +131,10 @@ class PreferenceSilo(Silo):
             return points.new_zeros(())
         stream = Stream.of(self.seed, "clusters", batch.round)
         weight = pull.clustering * pull.cluster_every
-        return weight * pull.co_clustering.loss(points, stream, batch.step)
+        try:
+            return weight * pull.co_clustering.loss(points, stream, batch.step)
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]  # its matrix is not finite
+            raise _diverged(f"round {batch.round}") from error
 
     def step(self, loss: Tensor) -> None:
         self.learner.step(loss)
@@ -158,3 +159,7 @@ class PreferenceSilo(Silo):
 
     def load_serving(self, state: Mapping[str, Tensor]) -> None:
         self.learner.load_params(state)
+
+
+def _diverged(when: str) -> DivergedError:
+    return DivergedError(f"{when}: the loss is not finite: lower `learning_rate`")

@@ -128,7 +128,7 @@ def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
     said |= {"options": dict(cell.options), **cell.settings}
     with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
-            begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None})
+            begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None, "source": None})
             if _written(begun) == _written(resolve(cell.method, cell.dataset, **said)):
                 return confed.resume(folder, listener=heard)
             shutil.rmtree(folder)

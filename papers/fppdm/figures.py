@@ -2,9 +2,9 @@
 
     python -m papers.fppdm.figures --out pictures     # FPPDM and FPPDM++ on Douban, seed 0; resumes
 
-pictures/fppdm.html and pictures/fppdm++.html are the reports of two runs, with users as ellipses: after training, and of
-FPPDM++ also before; figure-3.html (ablation) and figure-4.html (both weights) are drawn from the results of the recipe. data/ holds how
-compact the clusters are.
+pictures/fppdm.html and pictures/fppdm++.html are the reports of two runs, with users as ellipses: after training, and
+of FPPDM++ also before; figure-3.html (ablation) and figure-4.html (both weights) are drawn from the results of the
+recipe. data/ holds how compact the clusters are.
 """
 
 from __future__ import annotations

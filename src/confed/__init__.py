@@ -1,18 +1,20 @@
 """confed: federated recommendation. Train, measure and deploy recommenders on data that stays with its owners."""
 
-from confed.data import Interactions, load_dataset
+from confed.data import Domains, Interactions, load_dataset, load_domains
 from confed.errors import ConfedError
 from confed.runs.api import Recommendation, Recommender, Run, compare, resume, run
 
 __version__ = "0.1.0"
 __all__ = [
     "ConfedError",
+    "Domains",
     "Interactions",
     "Recommendation",
     "Recommender",
     "Run",
     "compare",
     "load_dataset",
+    "load_domains",
     "resume",
     "run",
 ]

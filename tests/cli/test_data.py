@@ -149,8 +149,9 @@ def test_list_names_datasets_of_several_domains(cache: Path, monkeypatch: pytest
     douban = by_name["douban"]
     assert list(douban["domains"]) == ["book", "music"]
     assert douban["domains"]["music"]["interactions"] == 38_756
-    assert (douban["at_hand"], douban["source"], douban["optional"]) == (False, "by hand", {"movie": None})
-    assert "by hand: book, music" in call("list")
+    assert (douban["at_hand"], douban["source"], douban["optional"]) == (False, "download", {"movie": None})
+    assert "download: book, music" in call("list")
+    assert "by hand: game, video" in call("list")
     for domain in ("music", "movie"):
         file = tmp_path / "douban" / f"interactions_{domain}.csv.gz"
         file.parent.mkdir(exist_ok=True)

@@ -11,4 +11,4 @@ def test_doctor_reports_versions_and_datasets(monkeypatch, tmp_path):
     facts = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     assert facts["packages"]["confed"] != "not installed"
     assert facts["folders"]["CONFED_DATA"] == str(tmp_path)
-    assert facts["datasets"]["ml-1m"] == "to be fetched"
+    assert facts["datasets"]["ml-1m"] == facts["datasets"]["douban"] == "not at hand"

@@ -37,6 +37,11 @@ def test_the_page_of_a_run_lies_in_its_folder(runs, monkeypatch, capsys):
     assert said["bytes"] == (folder / "report.html").stat().st_size
 
 
+def test_a_folder_to_write_to(runs, monkeypatch, tmp_path):
+    assert call(monkeypatch, report.newest(runs, "pfedrec"), "--out", tmp_path) == 0
+    assert (tmp_path / "report.html").stat().st_size > 0
+
+
 def test_the_newest_run_of_a_method(runs):
     assert report.newest(runs, None).name.startswith("popularity")
     assert report.newest(runs, "pfedrec").name.startswith("pfedrec")

@@ -174,6 +174,22 @@ def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
     assert "is not the data this run was started with" in failure("run", "--resume", "a")
 
 
+@pytest.mark.parametrize("beside", [["--seed", 0], ["--out", "x"], ["--checkpoint-seconds", 0], ["--set", "dim=4"]])
+def test_resume_takes_nothing_else(failure, beside):
+    assert "only --rounds and --json" in failure("run", "--resume", "a", *beside)
+
+
+def test_the_record_of_a_run_is_no_config(result, failure):
+    result("run", "popularity", TINY, *FEW[:2], "--folder", "a")
+    assert "record of a run" in failure("run", "--config", "a/config.toml")
+
+
+def test_every_run_folder_is_named(confed):
+    _, out, _ = confed("run", "popularity", TINY, *FEW[:2], "--seeds", 2, "--out", "here")
+    assert out.count("run folder: here") == 2
+    assert "99 sampled" not in out and "20 sampled" in out
+
+
 def test_resume_with_more_rounds(result, failure):
     result("run", "fedmf", TINY, "--rounds", 2, *FEW, "--folder", "a")
     longer = result("run", "--resume", "a", "--rounds", 4)

@@ -6,7 +6,15 @@ from confed.cli.tables import domains_table, human_bytes, results, results_table
 
 
 def summary(**more):
-    base = {"method": "m", "view": "local", "dataset": "d", "protocol": "paper", "rounds": 5, "best_round": 3}
+    base = {
+        "method": "m",
+        "view": "local",
+        "dataset": "d",
+        "protocol": "paper",
+        "rounds": 5,
+        "best_round": 3,
+        "negatives": 99,
+    }
     base |= {"hr@10": 50.0, "ndcg@10": 25.0, "full_hr@10": 5.0, "full_ndcg@10": 2.5, "seconds_per_round": 0.5}
     base |= {"peak_rss_mb": 100.0, "participations": 10, "upload_bytes": 20_000, "download_bytes": 40_000}
     return base | {"published": []} | more

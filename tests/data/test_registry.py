@@ -12,7 +12,15 @@ import pytest
 
 from confed.data import Domains, Interactions, load, load_dataset, load_domains, registry, synthetic, synthetic_domains
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
-from confed.data.registry import domains_at_hand, find_local, get_dataset, has_domains, import_dataset, imported
+from confed.data.registry import (
+    domains_at_hand,
+    find_local,
+    get_dataset,
+    has_domains,
+    import_dataset,
+    imported,
+    whereabouts,
+)
 from confed.data.sources import Download, Wheel
 from confed.errors import ConfedError
 from tests.realdata import require, skip
@@ -505,3 +513,29 @@ def test_names_that_cannot_be_imported(cache: Path, name: str) -> None:
     with pytest.raises(ConfedError, match="--name"):
         import_dataset(Interactions.of(pl.DataFrame({"user": ["a"], "item": ["x"]})), name)
     assert not cache.exists()
+
+
+def test_an_imported_name_stands_for_its_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONFED_CACHE", str(tmp_path))
+    rows = {"customer": ["a", "b"] * 5, "sku": [*"vwxyz", *"vwxyz"]}
+    pl.DataFrame(rows).write_csv(tmp_path / "music.csv")
+    pl.DataFrame(rows).rename({"customer": "user", "sku": "item"}).write_csv(tmp_path / "books.csv")
+    import_dataset(load_dataset(tmp_path / "music.csv", user="customer", item="sku"), "records")
+    both = load_domains(f"book={tmp_path / 'books.csv'},music=records")
+    assert both["book"].users == both["music"].users == ["a", "b"]
+
+
+def test_whereabouts_are_whole_paths_of_files_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("user,item\n1,2\n")
+    assert whereabouts("a.csv") == whereabouts(Path("a.csv")) == str(tmp_path / "a.csv")
+    assert whereabouts("x=a.csv,y=sub/b.csv") == f"x={tmp_path / 'a.csv'},y={tmp_path / 'sub/b.csv'}"
+    for nowhere in ("ml-100k", "douban", "synthetic:domains=2", pl.DataFrame()):
+        assert whereabouts(nowhere) is None
+
+
+def test_a_domain_that_cannot_be_fetched_says_what_it_is_made_from(tmp_path, monkeypatch):
+    monkeypatch.delenv("CONFED_DATA", raising=False)
+    monkeypatch.setenv("CONFED_CACHE", str(tmp_path))
+    with pytest.raises(ConfedError, match=r"columns user,item, made from dataset/game_video/.*CDRIB"):
+        load_domains("amazon-game-video")

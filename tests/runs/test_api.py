@@ -4,6 +4,8 @@ import polars as pl
 import pytest
 
 import confed
+from confed.data.synthetic_domains import synthetic_domains
+from confed.errors import ConfedError
 from confed.runs.api import Run, pool
 from tests import tiny, tiny_domains
 
@@ -163,3 +165,43 @@ def test_users_without_interactions_are_left_out(tmp_path):
 
 def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
     assert train(out=tmp_path, rounds=1).preferences() == {}
+
+
+def test_a_comparison_checks_every_method_before_the_first_run(tmp_path):
+    several = "synthetic:domains=2,users=40,items=60,interactions_per_user=10"
+    for methods, data in ((["popularity", "pfedrec"], several), (["popularity", "fppdm"], "synthetic:users=40")):
+        with pytest.raises(ConfedError, match=r"several domains"):
+            confed.compare(methods, data, rounds=1, out=tmp_path)
+    with pytest.raises(ConfedError, match=r"unknown option 'cluters': did you mean clusters"):
+        confed.compare(["fppdm", "fppdm++"], several, options={"cluters": 3}, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):
+    data, few = "synthetic:users=40,items=80,seed=2", {"negatives": 20}
+    ended = confed.run("popularity", data, rounds=30, patience=2, options=few, out=tmp_path)
+    assert ended.summary["rounds"] == 3
+    assert confed.resume(ended.folder.path).summary["rounds"] == 3
+    assert confed.resume(ended.folder.path, rounds=7).summary["rounds"] == 7
+
+
+def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    (tmp_path / "elsewhere").mkdir()
+    home.mkdir()
+    for name, part in synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10).parts.items():
+        part.frame.write_csv(home / f"{name}.csv")
+    few = {"negatives": 15, "cutoffs": [5, 10], "more_negatives": []}
+    monkeypatch.chdir(home)
+    kept = [confed.run("popularity", data, options=few, out=tmp_path) for data in ("a.csv", "x=a.csv,y=b.csv")]
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    user = kept[0]._prepared().cut.user_ids[0]
+    for run, domain in zip(kept, (None, "y"), strict=True):
+        opened = confed.Run.open(run.folder.path)
+        assert opened.settings.dataset == run.settings.dataset, "it is still called what it was called"
+        assert opened.recommend(user, domain=domain)
+
+
+def test_nothing_is_recommended_before_something_is_learned():
+    with pytest.raises(ConfedError, match="call fit"):
+        confed.Recommender().recommend("a")

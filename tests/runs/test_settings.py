@@ -38,6 +38,13 @@ def test_a_methods_own_patience_goes_with_its_own_rounds():
     ("call", "message"),
     [
         (lambda: resolve("pfedrek", "x"), "unknown method 'pfedrek': did you mean pfedrec"),
+        (
+            lambda: resolve("fppdm", "x", options={"clusters": 3}),
+            "unknown option 'clusters' of fppdm: it belongs to cofedrec, fppdm++, etl-fc",
+        ),
+        (lambda: resolve("fppdm", "x", options={"patience": 3}), "an option of its own, --patience"),
+        (lambda: resolve("fppdm", "x", dim=3), "say options={'dim': …}"),
+        (lambda: resolve("fppdm", "x", method_options={"dim": 3}), "unknown setting 'method_options'"),
         (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),
         (
             lambda: resolve("pfedrec", "x", options={"batchsize": 1}),
@@ -106,3 +113,8 @@ def test_bad_toml_names_the_file(tmp_path):
     path.write_text("method = \n")
     with pytest.raises(ConfedError, match=r"run\.toml: not valid TOML.*line 1"):
         read_toml(path)
+
+
+def test_a_folder_is_no_toml_file(tmp_path):
+    with pytest.raises(ConfedError, match="cannot be read as a file"):
+        read_toml(tmp_path)

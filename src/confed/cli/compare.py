@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from confed.cli.options import (
+    DATASET,
     Chunk,
     Engine,
     EvalEvery,
@@ -29,7 +30,7 @@ from confed.runs.settings import parse_option
 
 def compare(
     methods: Annotated[list[str], typer.Argument(help="Two or more methods.")],
-    dataset: Annotated[str, typer.Option("--dataset", help="A name from `confed data list`, or a file.")],
+    dataset: Annotated[str, typer.Option("--dataset", help=DATASET)],
     protocol: ProtocolName = None,
     rounds: Rounds = None,
     seed: Seed = None,

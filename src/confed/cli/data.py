@@ -57,7 +57,7 @@ def list_datasets(as_json: Json = False) -> None:
     def render() -> None:
         table = Table()
         for heading in ("name", *_COUNTS, "time", "at hand"):
-            table.add_column(heading, justify="right" if heading in _COUNTS else "left")
+            table.add_column(heading, justify="right" if heading in _COUNTS else "left", no_wrap=heading == "name")
         for row in rows:
             counts = [f"{row[key]:,}" for key in _COUNTS]
             table.add_row(row["name"], *counts, row["time"], "yes" if row["path"] else row["source"])

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from confed.cli.options import Json
 from confed.cli.output import console, emit
-from confed.data.catalogue import REGISTRY
-from confed.data.registry import find_local
+from confed.data.catalogue import DOMAINS, REGISTRY
+from confed.data.registry import is_at_hand
 from confed.data.sources import cache_dir, data_dir
 
 _PACKAGES = (
@@ -62,7 +62,7 @@ def examine() -> dict[str, dict[str, Any]]:
         "packages": {name: _version(name) for name in _PACKAGES},
         "extras": {extra: _version(package) for extra, package in _EXTRAS.items()},
         "folders": {"CONFED_DATA": str(data_dir() or "not set"), "cache": str(cache_dir())},
-        "datasets": {name: "at hand" if find_local(name) else "to be fetched" for name in REGISTRY},
+        "datasets": {name: "at hand" if is_at_hand(name) else "not at hand" for name in [*REGISTRY, *DOMAINS]},
     }
 
 

@@ -14,16 +14,23 @@ Set = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
 ProtocolName = Annotated[
     str | None,
-    typer.Option("--protocol", help="strict (the default), or paper to compare with published figures."),
+    typer.Option(
+        "--protocol",
+        help="Of one domain strict (the default), or paper to compare with published figures; of several warm (the "
+        "default) or cold.",
+    ),
 ]
 Rounds = Annotated[
     int | None,
-    typer.Option("--rounds", help="Rounds, or epochs of a central method; by default what `confed methods show` says."),
+    typer.Option(
+        "--rounds",
+        help="Rounds, or epochs of a central method; by default those, and the patience, of `confed methods show`.",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
-Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Clients trained at once; does not change results.")]
+Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Devices trained at once; does not change results.")]
 Engine = Annotated[str | None, typer.Option("--engine", help="Where clients are simulated: local.")]
 EvalEvery = Annotated[int | None, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
 Patience = Annotated[
@@ -39,3 +46,4 @@ Checkpoint = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A TOML file: fields of the run, and a table `options` for --set.")
 ]
+DATASET = "A name from `confed data list`, a file, or files of several domains: book=a.csv,music=b.csv."

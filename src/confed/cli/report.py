@@ -19,7 +19,9 @@ from confed.runs.folder import RunFolder
 
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; by default RUN/report.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The page, or a folder for it; by default RUN/report.html.")
+    ] = None,
     latest: Annotated[bool, typer.Option("--latest", help="RUN holds run folders: take the newest one.")] = False,
     method: Annotated[
         str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
@@ -33,7 +35,8 @@ def report(
     if method and not latest:
         raise ConfedError("--method chooses among several runs: give --latest too, or leave it out")
     folder = newest(run_dir, method) if latest else run_dir
-    path = write_report(api.Run.open(folder), out or folder / "report.html", _announce)
+    place = folder if out is None else out
+    path = write_report(api.Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from confed.cli.options import (
+    DATASET,
     Checkpoint,
     Chunk,
     Config,
@@ -34,7 +35,7 @@ from confed.runs.settings import parse_option, read_toml
 
 def run(
     method: Annotated[str | None, typer.Argument(help="See `confed methods`.")] = None,
-    dataset: Annotated[str | None, typer.Argument(help="A name from `confed data list`, or a file.")] = None,
+    dataset: Annotated[str | None, typer.Argument(help=DATASET)] = None,
     protocol: ProtocolName = None,
     rounds: Rounds = None,
     seed: Seed = None,
@@ -58,7 +59,8 @@ def run(
     said |= {"engine": engine, "chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
     said |= {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
     if resume is not None:
-        if any((config, options, folder, seeds > 1)) or any(said[name] for name in said if name != "rounds"):
+        others = [config, options, folder, *(value for name, value in said.items() if name != "rounds")]
+        if any(value is not None for value in others) or seeds > 1 or out != api.DEFAULT_OUT:
             raise ConfedError("--resume takes the run's own settings: only --rounds and --json may stand beside it")
         with live_progress() as listener:
             summary = api.resume(resume, rounds=rounds, listener=listener).summary
@@ -80,6 +82,11 @@ def run(
 def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
     """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
     given = read_toml(config) if config else {}
+    if "method_options" in given:
+        raise ConfedError(
+            f"{config} is the record of a run: go on with it by --resume, or write a file that says method, dataset, "
+            f"protocol (by name) and, in a table [options], what --set would say"
+        )
     for name, kind in _CONFIG_TYPES.items():
         if not isinstance(given.get(name, kind()), kind):
             raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
@@ -149,7 +156,7 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
         for line in _of_the_cut(summary):
             console.print(line, highlight=False)
-        if "run_dir" in summary:
-            console.print(f"run folder: {summary['run_dir']}", highlight=False)
+        for one in summary.get("runs", [summary]):
+            console.print(f"run folder: {one['run_dir']}", highlight=False)
 
     emit(summary, as_json, render)

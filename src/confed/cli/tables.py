@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Table
 
 _CAPTION = (
-    "Percent, on test items. HR@10 / NDCG@10: against sampled candidates; full ranking: against all items. "
+    "Percent, on test items. HR@10 / NDCG@10: against {negatives} sampled candidates; full ranking: against all items. "
     "Traffic: bytes per client and round, up / down."
 )
 _RANKINGS = {"": "sampled", "full_": "all items"}
@@ -31,7 +31,7 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     seeds = len(first.get("runs", [first]))
     title = f"{first['dataset']}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
     means = " Of several domains: the mean; clients are companies." if "domains" in first else ""
-    table = Table(title=title, caption=_CAPTION + means)
+    table = Table(title=title, caption=_CAPTION.format(negatives=first["negatives"]) + means)
     headings = ["method", "view", "HR@10 / NDCG@10", "full ranking", "rounds", "s/round", "MB", "traffic"]
     if paper:
         headings.insert(3, "published")

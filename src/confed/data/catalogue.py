@@ -77,6 +77,8 @@ class DomainFile:
     interactions: int
     content_hash: str
     remotes: tuple[Remote, ...] = ()
+    origin: str = ""
+    """What a file that cannot be fetched is made from."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,9 @@ _DOUBAN_CITATION = (
     "Dual-Target Cross-Domain Recommendation. IJCAI 2020."
 )
 _DOUBAN_BOOK_FILES = ("douban/interactions_book.csv.gz", "douban/ratings_book.dat")
-_DOUBAN_BOOK_REMOTES = (
-    Download(
-        "https://raw.githubusercontent.com/fengzhu1/GA-DTCDR/"
-        "b9f22b3cbdc78efa3d41e1f3ea60a2c14c9be13f/Data/douban_book/ratings.dat",
-        members={"": "douban/ratings_book.dat"},
-    ),
-)
+_GA_DTCDR = "https://raw.githubusercontent.com/fengzhu1/GA-DTCDR/b9f22b3cbdc78efa3d41e1f3ea60a2c14c9be13f/Data"
+_DOUBAN_BOOK_REMOTES = (Download(f"{_GA_DTCDR}/douban_book/ratings.dat", members={"": "douban/ratings_book.dat"}),)
+_DOUBAN_MUSIC_REMOTES = (Download(f"{_GA_DTCDR}/douban_music/ratings.dat", members={"": "douban/ratings_music.dat"}),)
 _AMAZON_TERMS = "Amazon reviews: terms of the data not stated; research use only."
 _CDRIB_CITATION = (
     "J. Cao, J. Sheng, X. Cong, T. Liu and B. Wang. Cross-Domain Recommendation to Cold-Start Users via "
@@ -348,6 +346,12 @@ class _Content(NamedTuple):
     items: int
     interactions: int
     content_hash: str
+    folder: str
+    file: str = "new_reindex.txt"
+
+    @property
+    def origin(self) -> str:
+        return f"dataset/{self.folder}/{self.file} of the repository cjx96/CDRIB on GitHub"
 
 
 def _amazon_pair(note: str = "", **domains: _Content) -> DomainsEntry:
@@ -357,7 +361,9 @@ def _amazon_pair(note: str = "", **domains: _Content) -> DomainsEntry:
     return DomainsEntry(
         name=f"amazon-{pair}",
         title=f"Amazon {' and '.join(name.title() for name in domains)} (CDRIB)",
-        domains={name: DomainFile(files[name], *content) for name, content in domains.items()},
+        domains={
+            name: DomainFile(files[name], *content[:4], origin=content.origin) for name, content in domains.items()
+        },
         terms=_AMAZON_TERMS,
         citation=_CDRIB_CITATION,
         note=f"whole domains, no filter{note}",
@@ -378,11 +384,12 @@ _DOMAINS_ENTRIES = (
                 remotes=_DOUBAN_BOOK_REMOTES,
             ),
             "music": DomainFile(
-                ("douban/interactions_music.csv.gz",),
+                ("douban/interactions_music.csv.gz", "douban/ratings_music.dat"),
                 users=882,
                 items=3_868,
                 interactions=38_756,
                 content_hash="d0625ddda548905c0a545eb2d5ed3d3f599f580dc73135f8d95554cff5233ca8",
+                remotes=_DOUBAN_MUSIC_REMOTES,
             ),
         },
         optional={"movie": "douban/interactions_movie.csv.gz"},
@@ -396,17 +403,38 @@ _DOMAINS_ENTRIES = (
         ),
     ),
     _amazon_pair(
-        phone=_Content(27_519, 9_481, 161_010, "8be64de27e8483f23b3186c3d1cd7892a3fc59d230b6596555f43129918b4956"),
-        elec=_Content(20_427, 36_779, 291_772, "68e2e8ca09aa87c05b695ed0f638cecf65e37e663c1f97b56559bdc06316b6e0"),
+        phone=_Content(
+            27_519,
+            9_481,
+            161_010,
+            "8be64de27e8483f23b3186c3d1cd7892a3fc59d230b6596555f43129918b4956",
+            "cell_electronic",
+        ),
+        elec=_Content(
+            20_427,
+            36_779,
+            291_772,
+            "68e2e8ca09aa87c05b695ed0f638cecf65e37e663c1f97b56559bdc06316b6e0",
+            "electronic_cell",
+            "common_new_reindex.txt",
+        ),
         note="; elec holds the users that phone knows and nobody else",
     ),
     _amazon_pair(
-        cloth=_Content(41_829, 17_943, 194_121, "4dbf149e5ad3eebf8110045c4701a34b3ff52cbf51fd843104d2daf63d54b164"),
-        sport=_Content(27_328, 12_655, 170_426, "586a2b329707b72badd3e392b36f1bf1b6a22ad1635e1c384a08a4971b5f65e1"),
+        cloth=_Content(
+            41_829, 17_943, 194_121, "4dbf149e5ad3eebf8110045c4701a34b3ff52cbf51fd843104d2daf63d54b164", "cloth_sport"
+        ),
+        sport=_Content(
+            27_328, 12_655, 170_426, "586a2b329707b72badd3e392b36f1bf1b6a22ad1635e1c384a08a4971b5f65e1", "sport_cloth"
+        ),
     ),
     _amazon_pair(
-        game=_Content(25_025, 12_319, 157_721, "aa3f4bf574ce6a466e6f30516143349600a6a1fd8b3479bf532797fe7f8b0f96"),
-        video=_Content(19_457, 8_751, 158_984, "dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d"),
+        game=_Content(
+            25_025, 12_319, 157_721, "aa3f4bf574ce6a466e6f30516143349600a6a1fd8b3479bf532797fe7f8b0f96", "game_video"
+        ),
+        video=_Content(
+            19_457, 8_751, 158_984, "dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d", "video_game"
+        ),
     ),
 )
 

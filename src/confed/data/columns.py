@@ -115,7 +115,7 @@ def _complete(places: dict[str, int], names: Sequence[str], label: str) -> dict[
 def _missing(role: str, names: Sequence[str], label: str, reason: str) -> ConfedError:
     return ConfedError(
         f"{label}: {reason}; its columns are {', '.join(names)}: name the right one with {role}= "
-        f"(--{role}-column), or say header=False (--no-header) if the first line is data"
+        f"(`confed data import` has --{role}-column), or say header=False (--no-header) if the first line is data"
     )
 
 

@@ -81,9 +81,16 @@ def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
 
 
 def _population(data: Domains, protocol: Protocol) -> Domains:
-    if protocol.population == "shared":
-        return data.keep_shared(FEWEST_ITEMS, distinct=protocol.dedupe)
-    return data.keep_users(FEWEST_ITEMS, distinct=protocol.dedupe)
+    shared = protocol.population == "shared"
+    try:
+        return (data.keep_shared if shared else data.keep_users)(FEWEST_ITEMS, distinct=protocol.dedupe)
+    except ConfedError:
+        most = ", ".join(f"{name} {np.bincount(part.user_index).max()}" for name, part in data.parts.items())
+        raise ConfedError(
+            f"{data.name}: nobody whom two domains know has three items {'in every domain' if shared else 'in both'}, "
+            f"one to train with, one to choose the round and one to test (the most that somebody has: {most})"
+            + (": --set population=all takes users with three in one domain" if shared else "")
+        ) from None
 
 
 def _cold(data: Domains, seed: int) -> dict[str, ColdSplit]:

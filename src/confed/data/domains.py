@@ -157,7 +157,7 @@ class Domains:
     def keep_shared(self, min_interactions: int, *, distinct: bool) -> Domains:
         """Only users who have so many rows, or `distinct` items, in every domain."""
         rows = _in_every_domain(self._rows(), len(self.parts), min_interactions, distinct=distinct)
-        what = f"keeping users with {min_interactions} interactions in every domain (--set population=all keeps others)"
+        what = f"keeping users with {min_interactions} interactions in every domain"
         return self._with_rows(what, rows)
 
     def positive(self, min_rating: float) -> Domains:
@@ -287,7 +287,7 @@ class _NoSharedUserError(ConfedError):
         super().__init__(
             f"{data.name}: domain {domain} shares no user with {others}{reason}: {examples}; a person must have "
             "the same id in every domain: write the ids in the same way, or name another user column with user= "
-            "(--user-column)"
+            "(`confed data import` has --user-column)"
         )
 
 

@@ -127,16 +127,28 @@ def _named_domains(source: str, options: dict[str, Any], progress: Progress | No
     raise unknown_name("dataset", source, _names())
 
 
+def whereabouts(source: Any) -> str | None:
+    """The source with whole paths, if it is one or more files: wherever one stands, they are found again."""
+    if not isinstance(source, str | Path) or str(source).partition(":")[0] == "synthetic" or str(source) in _names():
+        return None
+    path = Path(source).expanduser()
+    if not path.exists() and has_domains(source):
+        files = domain_files(_SEPARATOR.split(str(source)))
+        return ",".join(f"{domain}={file.absolute()}" for domain, file in files.items())
+    return str(path.absolute())
+
+
 def domain_files(pairs: Iterable[str]) -> dict[str, Path]:
-    """The files of `book=a.csv` and so on, by domain."""
+    """The files of `book=a.csv` and so on, by domain; an imported name stands for its file."""
     files: dict[str, Path] = {}
+    known = imported()
     for pair in pairs:
         domain, equals, path = (text.strip() for text in pair.partition("="))
         if not (domain and equals and path):
             raise ConfedError(f"{pair!r}: a domain is written as its name and its file, such as book=a.csv")
         if domain in files:
             raise ConfedError(f"domain {domain} is given twice ({files[domain]} and {path}): name another one")
-        files[domain] = Path(path).expanduser()
+        files[domain] = known.get(path, Path(path).expanduser())
     return files
 
 
@@ -230,7 +242,7 @@ def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: 
     for domain, one in sorted(entry.domains.items(), key=lambda pair: bool(pair[1].remotes)):
         name = f"{entry.name} (domain {domain})"
         _, found[domain] = sources.find(
-            name, one.files, one.remotes, terms=entry.terms, progress=progress, notice=notice
+            name, one.files, one.remotes, terms=entry.terms, origin=one.origin, progress=progress, notice=notice
         )
     try:
         return _read_domains(entry, {**{domain: found[domain] for domain in entry.domains}, **known})

@@ -93,6 +93,7 @@ def find(
     remotes: Sequence[Remote] = (),
     *,
     terms: str = "",
+    origin: str = "",
     progress: Progress | None = None,
     notice: Notice | None = None,
 ) -> tuple[str, Path]:
@@ -109,7 +110,8 @@ def find(
             continue
         announce(f"{name}: downloaded from {remote}. Terms of the data: {terms}", notice)
         return file, cache_dir() / file
-    raise _not_found(name, files, failures, terms)
+    made = f" It is a CSV file with the columns user,item, made from {origin}." if origin else ""
+    raise _not_found(name, files, failures, made, terms)
 
 
 def fetch(remote: Remote, progress: Progress | None = None) -> str:
@@ -195,14 +197,15 @@ def _absence(files: Sequence[str]) -> str:
     return f"{own}\n  cache ({cache_dir()}): no {wanted}"
 
 
-def _not_found(name: str, files: Sequence[str], failures: Sequence[str], terms: str) -> ConfedError:
+def _not_found(name: str, files: Sequence[str], failures: Sequence[str], made: str, terms: str) -> ConfedError:
     folder = data_dir()
     by_hand = " or ".join(str((folder or Path("$CONFED_DATA")) / file) for file in files)
     how = "" if folder else " and set CONFED_DATA to that folder"
     tried = "\n  ".join(failures)
     told = f"\nTerms of the data: {terms}" if terms else ""
     return ConfedError(
-        f"dataset {name} was not found; tried\n  {tried}\nTo supply it by hand, put the file at {by_hand}{how}.{told}"
+        f"dataset {name} was not found; tried\n  {tried}\n"
+        f"To supply it by hand, put the file at {by_hand}{how}.{made}{told}"
     )
 
 

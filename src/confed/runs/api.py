@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch import Tensor
 from confed.data import Interactions
 from confed.data.domain_split import ColdSplit, DomainSplit
 from confed.data.domains import Domains
-from confed.data.registry import has_domains, load
+from confed.data.registry import has_domains, load, whereabouts
 from confed.data.split import Split
 from confed.engines.domains import SiloEngine
 from confed.engines.local import LocalEngine
@@ -25,8 +26,8 @@ from confed.methods.registry import method_named
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
-from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer
-from confed.runs.settings import Settings, resolve, validated
+from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer, require_fit
+from confed.runs.settings import Settings, resolve, unknown_option, validated
 from confed.silos.base import Rows
 
 DEFAULT_OUT = Path("runs")
@@ -258,7 +259,7 @@ def run(
     such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
     """
     reset_peak()
-    name = str(dataset) if isinstance(dataset, str | Path) else "data"
+    name = _name(dataset)
     chosen = resolve(
         method,
         name,
@@ -269,7 +270,7 @@ def run(
         **settings,
     )
     data = load(dataset)
-    chosen = chosen.model_copy(update={"content_hash": data.content_hash})
+    chosen = chosen.model_copy(update={"content_hash": data.content_hash, "source": whereabouts(dataset)})
     experiment = Experiment.prepare(chosen, data)
     kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
     if name == "data":
@@ -278,13 +279,21 @@ def run(
     return Run(kept, experiment)
 
 
+def _name(dataset: Any) -> str:
+    """What a run calls its data; data in memory has no name."""
+    return str(dataset) if isinstance(dataset, str | Path) else "data"
+
+
 def default_protocol(dataset: Any) -> str:
     """`strict`, which for several domains is called `warm`."""
     return "warm" if has_domains(dataset) else "strict"
 
 
 def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | None = None) -> Run:
-    """Go on with a run that was broken off, or with more `rounds`; ends as the unbroken run would."""
+    """Go on with a run that was broken off, or with more `rounds`; ends as the unbroken run would.
+
+    Who says how many rounds gets them, also after a run that its patience ended.
+    """
     reset_peak()
     folder = RunFolder.open(Path(path))
     settings = folder.settings()
@@ -292,7 +301,9 @@ def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | 
     if rounds is not None:
         if checkpoint and rounds < checkpoint.progress.round:
             raise ConfedError(f"{path}: {checkpoint.progress.round} rounds are done already, {rounds} are asked for")
-        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds}, "run")
+        stalled = checkpoint and checkpoint.progress.evaluations_without_gain >= (settings.patience or math.inf)
+        patience = None if stalled else settings.patience
+        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds, "patience": patience}, "run")
     experiment = Experiment.prepare(settings, folder.data())
     folder.write_settings(settings)
     execute(experiment, folder, listener)
@@ -322,9 +333,12 @@ def compare(
     own = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
         if not any(name in known for known in own.values()):
-            resolve(methods[0], "", options={name: None})  # raises, with the nearest names
+            raise unknown_option(name, methods)
+    protocol = arguments.get("protocol") or default_protocol(dataset)
     for method in methods:
-        resolve(method, "", protocol=arguments.get("protocol") or default_protocol(dataset), options=own[method])
+        require_fit(
+            resolve(method, _name(dataset), protocol=protocol, options=own[method]), several=has_domains(dataset)
+        )
     return [
         run_seeds(
             method,
@@ -381,10 +395,18 @@ class Recommender:
         self.rounds = rounds
         self.seed = seed
         self.options = options
+        self._run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """What `fit` did."""
+        if self._run is None:
+            raise ConfedError("nothing is learned yet: call fit(data) first")
+        return self._run
 
     def fit(self, data: Any, **arguments: Any) -> Recommender:
         """Train on a data frame, a file, a registry name or `Interactions`; two items a user are held out."""
-        self.run = run(self.method, data, rounds=self.rounds, seed=self.seed, options=self.options, **arguments)
+        self._run = run(self.method, data, rounds=self.rounds, seed=self.seed, options=self.options, **arguments)
         return self
 
     def recommend(

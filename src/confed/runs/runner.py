@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,9 +58,9 @@ class Experiment:
     @classmethod
     def prepare(cls, settings: Settings, data: Interactions | Domains | None = None) -> Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written."""
-        data = load(settings.dataset) if data is None else data
+        data = _loaded(settings) if data is None else data
         _require_same_data(data, settings)
-        _require_fit(settings, several=isinstance(data, Domains))
+        require_fit(settings, several=isinstance(data, Domains))
         data = _filtered(data, settings)
         if isinstance(data, Domains):
             several = split_domains(data, settings.protocol, settings.seed)
@@ -68,6 +69,14 @@ class Experiment:
         cut = split(data, settings.protocol, settings.seed)
         evaluator = Evaluator(cut, settings.protocol, settings.seed)
         return cls(settings, data, cut, evaluator, make_trainer(settings, cut))
+
+
+def _loaded(settings: Settings) -> Interactions | Domains:
+    """The data from where it was when the run began, or by the name it was called."""
+    if settings.source is not None:
+        with suppress(ConfedError):
+            return load(settings.source)
+    return load(settings.dataset)
 
 
 def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
@@ -79,7 +88,7 @@ def _require_same_data(data: Interactions | Domains, settings: Settings) -> None
         )
 
 
-def _require_fit(settings: Settings, *, several: bool) -> None:
+def require_fit(settings: Settings, *, several: bool) -> None:
     """Method, protocol and data must all speak of one domain, or all of several."""
     protocol, method = settings.protocol, method_named(settings.method)
     if several and not protocol.of_domains:
@@ -310,6 +319,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "seed": settings.seed,
         "users": experiment.cut.users,
         "items": experiment.cut.items,
+        "negatives": settings.protocol.negatives,
         "rounds": progress.round,
         "best_round": progress.best_round,
         "view": experiment.trainer.view,

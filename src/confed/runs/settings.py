@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.protocol import Protocol, protocol_named
 from confed.methods.base import MethodConfig
-from confed.methods.registry import method_named
+from confed.methods.registry import METHODS, method_named
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -28,6 +28,8 @@ class Settings(BaseModel):
     dataset: str
     content_hash: str | None = None
     """Of the data as it was loaded; a run is not continued or served with other data."""
+    source: str | None = None
+    """Data in files: their whole paths when the run began, whatever `dataset` calls them."""
     protocol: Protocol
     method_options: dict[str, Any]
     seed: int = 0
@@ -68,7 +70,7 @@ def resolve(
     reaches into a section (`reproduction.saturating_bce`). `run` are fields of `Settings`; None means the default.
     """
     chosen = method_named(method)
-    of_method, of_protocol = _sort_options(options or {}, chosen.config_class)
+    of_method, of_protocol = _sort_options(options or {}, method)
     config = validated_call(lambda: chosen.config(dataset, of_method), f"method {method}")
     base = protocol_named(protocol or "strict")
     fields: dict[str, Any] = {
@@ -79,18 +81,23 @@ def resolve(
         "rounds": chosen.rounds,
         "patience": None if run.get("rounds") else chosen.patience,  # who says how many rounds gets them
     }
+    for name in set(run) - _SAID:
+        if name in chosen.config_class.model_fields or name in Protocol.model_fields:
+            raise ConfedError(f"{name} is an option of the method or the protocol: say options={{{name!r}: …}}")
+        raise unknown_name("setting", name, _SAID)
     fields |= {name: value for name, value in run.items() if value is not None}
-    for name in set(fields) - set(Settings.model_fields):
-        raise unknown_name("setting", name, [n for n in Settings.model_fields if n not in ("protocol", "content_hash")])
     return validated(Settings, fields, "run")
 
 
-def _sort_options(
-    options: Mapping[str, Any], config_class: type[MethodConfig]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+_SAID = set(Settings.model_fields) - {"method", "dataset", "content_hash", "source", "protocol", "method_options"}
+"""Fields that a user says as they are."""
+
+
+def _sort_options(options: Mapping[str, Any], method: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give each option to the method or to the protocol."""
     of_method: dict[str, Any] = {}
     of_protocol: dict[str, Any] = {}
+    config_class = method_named(method).config_class
     switches = set(Protocol.model_fields) - {"name"}
     for key, value in options.items():
         head, _, rest = key.partition(".")
@@ -99,8 +106,20 @@ def _sort_options(
         elif key in switches:
             of_protocol[key] = value
         else:
-            raise unknown_name("option", key, [*config_class.model_fields, *switches])
+            raise unknown_option(key, [method])
     return of_method, of_protocol
+
+
+def unknown_option(key: str, methods: Sequence[str]) -> ConfedError:
+    """The error for an option that none of the `methods` has: it may be a setting, or belong to others."""
+    head = key.partition(".")[0]
+    if head in _SAID or head == "protocol":
+        return ConfedError(f"{key} is not set by --set: it has an option of its own, --{key.replace('_', '-')}")
+    owners = [name for name, other in METHODS.items() if head in other.config_class.model_fields]
+    if owners:
+        return ConfedError(f"unknown option {key!r} of {' and '.join(methods)}: it belongs to {', '.join(owners)}")
+    known = {name for method in methods for name in method_named(method).config_class.model_fields}
+    return unknown_name("option", key, known | set(Protocol.model_fields) - {"name"})
 
 
 def parse_option(text: str) -> tuple[str, Any]:
@@ -139,6 +158,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ConfedError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ConfedError(f"{path}: cannot be read as a file: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfedError(f"{path}: not valid TOML: {error}") from None
 

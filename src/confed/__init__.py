@@ -1,4 +1,4 @@
-"""confed: federated recommendation. Train, measure and deploy recommenders on data that stays with its owners."""
+"""confed: federated recommendation. Train and measure recommenders on data that stays with its owners."""
 
 from confed.data import Domains, Interactions, load_dataset, load_domains
 from confed.errors import ConfedError

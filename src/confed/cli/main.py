@@ -17,7 +17,7 @@ from confed.errors import ConfedError
 
 app = typer.Typer(
     name="confed",
-    help="Federated recommendation: train, measure and deploy recommenders on data that stays with its owners.",
+    help="Federated recommendation: train and measure recommenders on data that stays with its owners.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -72,7 +72,7 @@ WEIGHTS = (0.01, 0.02, 0.05, 0.07, 0.1, 0.5)
 DEFAULT_WEIGHTS = {"alignment": 0.05, "clustering": 0.07}
 COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"popularity": ("popularity", {})}
 
-COLD_ROUNDS = 3
+COLD_ROUNDS = 2
 LARGER_ROUNDS = 5
 """As many as an hour or so gives: with everybody in it, a round of amazon-game-video is seven minutes of one core."""
 

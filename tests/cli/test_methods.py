@@ -26,6 +26,12 @@ def test_every_method_explains_itself(name):
     assert invoke("methods", "show", name).exit_code == 0
 
 
+def test_lists_keep_their_lines():
+    about = json.loads(invoke("methods", "show", "etl-f", "--json").stdout)["about"]
+    assert "\n    etl-f    FPPDM's exchange" in about
+    assert "print no formulas; the table" in about, "what is not a list is one line, for the terminal to wrap"
+
+
 def test_what_travels_is_shown():
     facts = json.loads(invoke("methods", "show", "fedncf", "--json").stdout)
     assert "samples" in facts["uploads"] and "number of rows" in facts["discloses"]

@@ -277,7 +277,7 @@ def _two(cut: DomainSplit) -> tuple[str, str]:
     if len(cut.parts) != 2:
         raise ConfedError(
             f"etl is for two domains, this data has {len(cut.parts)} ({', '.join(cut.parts)}): give it one pair after "
-            "another, as papers do (D-31 in methods.md), or take etl-f, which is for any number"
+            "another, as papers do, or take etl-f, which is for any number"
         )
     first, second = cut.parts
     return first, second

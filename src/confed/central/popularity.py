@@ -41,7 +41,7 @@ class PopularityTrainer(OneShotTrainer):
 class Popularity(CentralMethod):
     name = "popularity"
     title = "Popularity: the same ranking for everybody"
-    citation = "methods.md 3.10"
+    citation = "A reference line: not a published method"
     config_class = PopularityConfig
     rounds = 1
 

@@ -116,8 +116,9 @@ def describe(method: Method) -> dict[str, Any]:
 
 
 def _paragraphs(text: str) -> str:
-    """Docstrings are wrapped for the source; let the terminal wrap them anew."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    """Docstrings are wrapped for the source; let the terminal wrap them anew. What is indented keeps its lines."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(one if one.startswith(" ") else " ".join(one.split()) for one in paragraphs)
 
 
 def _plain(value: Any) -> Any:

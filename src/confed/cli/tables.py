@@ -12,8 +12,6 @@ _CAPTION = (
     "Percent, on test items. HR@10 / NDCG@10: against {negatives} sampled candidates; full ranking: against all items. "
     "Traffic: bytes per client and round, up / down."
 )
-_RANKINGS = {"": "sampled", "full_": "all items"}
-"""By the prefix of their metrics; others say how many candidates they have."""
 
 
 def results(summaries: Sequence[Mapping[str, Any]]) -> Group:
@@ -67,14 +65,17 @@ def domains_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
             quality = _of_domain(summary, domain)
             rankings = [name.removesuffix("hr@10") for name in quality if name.endswith("hr@10")]
             columns = [[_value(quality, ranking + metric) for ranking in rankings] for metric in metrics]
-            lines = map("\n".join, [map(_heading, rankings), *columns])
+            headings = [_heading(ranking, summary["negatives"]) for ranking in rankings]
+            lines = map("\n".join, [headings, *columns])
             table.add_row(domain, summary["method"], *lines)
     return table
 
 
-def _heading(ranking: str) -> str:
-    """What is ranked, from the prefix of the metrics."""
-    return _RANKINGS.get(ranking) or f"{ranking.removeprefix('neg').rstrip('_')} candidates"
+def _heading(ranking: str, negatives: int) -> str:
+    """Against what is ranked, from the prefix of the metrics."""
+    if ranking == "full_":
+        return "all items"
+    return f"{ranking.removeprefix('neg').rstrip('_') or negatives} candidates"
 
 
 def _of_domain(summary: Mapping[str, Any], domain: str) -> Mapping[str, Any]:

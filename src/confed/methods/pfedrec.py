@@ -64,7 +64,7 @@ class PFedRec(FederatedMethod):
 class LocalOnly(FederatedMethod):
     name = "local-only"
     title = "Control: PFedRec with the federation off"
-    citation = "methods.md 3.6"
+    citation = "A control: not a published method"
     kind: ClassVar[Kind] = "control"
     config_class = PFedRecConfig
 

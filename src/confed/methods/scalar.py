@@ -25,7 +25,7 @@ class ScalarConfig(FederatedConfig):
 class ScalarControl(FederatedMethod):
     name = "scalar"
     title = "Control: one number per user and item, no sharing"
-    citation = "methods.md 3.6"
+    citation = "A control: not a published method"
     kind: ClassVar[Kind] = "control"
     config_class = ScalarConfig
     rounds = 50

@@ -69,7 +69,7 @@ def test_every_domain_has_a_row_with_all_its_rankings():
 
 def test_methods_stand_together_in_a_domain():
     text = shown(of_domains(method="one"), of_domains(method="two"), how=domains_table)
-    rows = [line.split("│")[1:3] for line in text.splitlines() if "99 candidates" in line]
+    rows = [line.split("│")[1:3] for line in text.splitlines() if " 99 candidates" in line]
     assert [(domain.strip(), method.strip()) for domain, method in rows] == [
         ("book", "one"), ("book", "two"), ("music", "one"), ("music", "two"),
     ]  # fmt: skip

@@ -463,6 +463,8 @@ def test_synthetic_by_name(cache: Path) -> None:
     assert load_dataset("synthetic").n_users == 1_000
     with pytest.raises(ConfedError, match="unknown option of synthetic 'user': did you mean users"):
         load_dataset("synthetic:user=3")
+    with pytest.raises(ConfedError, match="unknown option of synthetic 'domain': did you mean domains"):
+        load_dataset("synthetic:domain=3")
     with pytest.raises(ConfedError, match="unknown option of synthetic 'item': did you mean items"):
         load_dataset("synthetic", item=3)
     with pytest.raises(ConfedError, match="users=many is not a whole number"):

@@ -331,11 +331,12 @@ def _synthetic_options(recipe: type[Recipe], told: str, options: dict[str, Any])
     kinds: dict[str, type[int] | type[float]] = {
         field.name: float if isinstance(field.default, float) else int for field in fields(recipe)
     }
+    known = {*kinds, "domains"}  # which would have made it a recipe of several
     parsed: dict[str, Any] = {}
     for part in filter(None, told.split(",")):
         name, equals, value = (text.strip() for text in part.partition("="))
         if name not in kinds:
-            raise unknown_name("option of synthetic", name, kinds)
+            raise unknown_name("option of synthetic", name, known)
         try:
             parsed[name] = kinds[name](value)
         except ValueError:
@@ -343,5 +344,5 @@ def _synthetic_options(recipe: type[Recipe], told: str, options: dict[str, Any])
             raise ConfedError(f"synthetic: {name}{equals}{value} is not {kind}, write {name}=5") from None
     for name in options:
         if name not in kinds:
-            raise unknown_name("option of synthetic", name, kinds)
+            raise unknown_name("option of synthetic", name, known)
     return {**parsed, **options}

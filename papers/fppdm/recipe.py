@@ -73,8 +73,9 @@ DEFAULT_WEIGHTS = {"alignment": 0.05, "clustering": 0.07}
 COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"popularity": ("popularity", {})}
 
 COLD_ROUNDS = 2
+"""With everybody in it, a round of amazon-game-video is seven minutes of one core and more."""
 LARGER_ROUNDS = 5
-"""As many as an hour or so gives: with everybody in it, a round of amazon-game-video is seven minutes of one core."""
+"""Of amazon-cloth-sport, a minute and a half each."""
 
 
 def _cell(

@@ -21,6 +21,7 @@ from papers.fppdm.recipe import (
     MAIN,
     PLANTED,
     RESULTS,
+    SEEDS,
     SYNTHETIC,
     WEIGHTS,
 )
@@ -142,11 +143,12 @@ def activity(results: Sequence[Result]) -> str:
         for domain, users in domains.items():
             for chosen in users.thirds():
                 items = np.array(users.items)[chosen]
+                counted = np.any([_within(chosen, users)(seed) for seed in SEEDS], axis=0)
                 cells = [
                     _short(difference(*both, domain, "hr", _within(chosen, users))) if both[0] else "–"
                     for both in (same_seeds(results, one, other, dataset) for one, other in EXCHANGES)
                 ]
-                rows.append([dataset, domain, f"{items.min()} to {items.max()}", str(len(items)), *cells])
+                rows.append([dataset, domain, f"{items.min()} to {items.max()}", str(counted.sum()), *cells])
     heads = [f"{one} − {other}" for one, other in EXCHANGES]
     return table(["data", "domain", "items", "users", *heads], rows)
 

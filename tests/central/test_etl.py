@@ -366,7 +366,7 @@ def test_it_has_one_view():
 
 
 def test_three_domains_are_refused():
-    with pytest.raises(ConfedError, match=r"etl is for two domains, this data has 3 \(a, b, c\).*D-31"):
+    with pytest.raises(ConfedError, match=r"etl is for two domains, this data has 3 \(a, b, c\).*etl-f"):
         trainer(cut(3))
 
 

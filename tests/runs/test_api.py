@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -169,9 +171,17 @@ def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
 
 def test_a_comparison_checks_every_method_before_the_first_run(tmp_path):
     several = "synthetic:domains=2,users=40,items=60,interactions_per_user=10"
-    for methods, data in ((["popularity", "pfedrec"], several), (["popularity", "fppdm"], "synthetic:users=40")):
-        with pytest.raises(ConfedError, match=r"several domains"):
-            confed.compare(methods, data, rounds=1, out=tmp_path)
+    three, one = several.replace("domains=2", "domains=3"), "synthetic:users=40,items=300"
+    for last, data, wrong in (
+        ("pfedrec", several, "several domains"),
+        ("fppdm", one, "several domains"),
+        ("etl", three, "etl is for two domains"),
+        ("pfedrec", "ml-100", "unknown dataset 'ml-100': did you mean ml-100k"),
+    ):
+        with pytest.raises(ConfedError, match=wrong):
+            confed.compare(
+                ["popularity", last], data, rounds=1, options={"negatives": 15, "cutoffs": [5]}, out=tmp_path
+            )
     with pytest.raises(ConfedError, match=r"unknown option 'cluters': did you mean clusters"):
         confed.compare(["fppdm", "fppdm++"], several, options={"cluters": 3}, out=tmp_path)
     assert not list(tmp_path.iterdir())
@@ -183,6 +193,8 @@ def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):
     assert ended.summary["rounds"] == 3
     assert confed.resume(ended.folder.path).summary["rounds"] == 3
     assert confed.resume(ended.folder.path, rounds=7).summary["rounds"] == 7
+    short = confed.run("popularity", data, rounds=2, patience=2, options=few, out=tmp_path)
+    assert confed.resume(short.folder.path, rounds=7).summary["rounds"] == 7
 
 
 def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):
@@ -200,8 +212,20 @@ def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):
         opened = confed.Run.open(run.folder.path)
         assert opened.settings.dataset == run.settings.dataset, "it is still called what it was called"
         assert opened.recommend(user, domain=domain)
+    (home / "a.csv").rename(home / "moved.csv")
+    with pytest.raises(ConfedError, match=re.escape(f"its data was at {home / 'a.csv'}")):
+        confed.Run.open(kept[0].folder.path).recommend(user)
+    (tmp_path / "elsewhere" / "a.csv").write_bytes((home / "moved.csv").read_bytes())
+    (home / "a.csv").write_text("user,item\n1,2\n1,3\n")
+    assert confed.Run.open(kept[0].folder.path).recommend(user), "the same data, under the name it was called"
 
 
 def test_nothing_is_recommended_before_something_is_learned():
     with pytest.raises(ConfedError, match="call fit"):
         confed.Recommender().recommend("a")
+
+
+def test_shares_are_pooled_too():
+    of = [{"seed": seed, "untrained": {"a": share, "b": 0.0}} for seed, share in ((0, 0.1), (1, 0.3))]
+    assert pool(of)["untrained"] == pytest.approx({"a": 0.2, "b": 0.0})
+    assert pool([{"seed": 0, "untrained": 0.1}, {"seed": 1, "untrained": 0.2}])["untrained"] == pytest.approx(0.15)

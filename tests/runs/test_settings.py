@@ -42,7 +42,7 @@ def test_a_methods_own_patience_goes_with_its_own_rounds():
             lambda: resolve("fppdm", "x", options={"clusters": 3}),
             "unknown option 'clusters' of fppdm: it belongs to cofedrec, fppdm++, etl-fc",
         ),
-        (lambda: resolve("fppdm", "x", options={"patience": 3}), "an option of its own, --patience"),
+        (lambda: resolve("fppdm", "x", options={"patience": 3}), "a setting of the run: --patience"),
         (lambda: resolve("fppdm", "x", dim=3), "say options={'dim': …}"),
         (lambda: resolve("fppdm", "x", method_options={"dim": 3}), "unknown setting 'method_options'"),
         (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),

@@ -20,7 +20,8 @@ from confed.runs.folder import RunFolder
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The page, or a folder for it; by default RUN/report.html.")
+        Path | None,
+        typer.Option("--out", "-o", help="The page, or a folder that is there; by default RUN/report.html."),
     ] = None,
     latest: Annotated[bool, typer.Option("--latest", help="RUN holds run folders: take the newest one.")] = False,
     method: Annotated[

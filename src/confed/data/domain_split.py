@@ -81,16 +81,26 @@ def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
 
 
 def _population(data: Domains, protocol: Protocol) -> Domains:
+    """Everybody who has enough items to be cut, in every domain or in one."""
     shared = protocol.population == "shared"
     try:
         return (data.keep_shared if shared else data.keep_users)(FEWEST_ITEMS, distinct=protocol.dedupe)
     except ConfedError:
-        most = ", ".join(f"{name} {np.bincount(part.user_index).max()}" for name, part in data.parts.items())
+        lack = (
+            "no user has three items in every domain"
+            if shared
+            else ("a domain is left without users who have three items there and are known to another")
+        )
+        most = ", ".join(f"{name} {_most_items(part, protocol)}" for name, part in data.parts.items())
         raise ConfedError(
-            f"{data.name}: nobody whom two domains know has three items {'in every domain' if shared else 'in both'}, "
-            f"one to train with, one to choose the round and one to test (the most that somebody has: {most})"
-            + (": --set population=all takes users with three in one domain" if shared else "")
+            f"{data.name}: {lack}: one to train with, one to choose the round, one to test "
+            f"(most items of a user: {most})"
         ) from None
+
+
+def _most_items(data: Interactions, protocol: Protocol) -> int:
+    items = Ragged.group(data.user_index, data.item_index, data.n_users)
+    return int((items.unique() if protocol.dedupe else items).lengths.max())
 
 
 def _cold(data: Domains, seed: int) -> dict[str, ColdSplit]:

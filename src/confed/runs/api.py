@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from confed.methods.registry import method_named
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
-from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer, require_fit
+from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer
 from confed.runs.settings import Settings, resolve, unknown_option, validated
 from confed.silos.base import Rows
 
@@ -290,9 +289,8 @@ def default_protocol(dataset: Any) -> str:
 
 
 def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | None = None) -> Run:
-    """Go on with a run that was broken off, or with more `rounds`; ends as the unbroken run would.
-
-    Who says how many rounds gets them, also after a run that its patience ended.
+    """Go on with a run that was broken off; ends as the unbroken run would. With `rounds`, to that round: who says how
+    many gets them, whatever the run's patience.
     """
     reset_peak()
     folder = RunFolder.open(Path(path))
@@ -301,9 +299,7 @@ def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | 
     if rounds is not None:
         if checkpoint and rounds < checkpoint.progress.round:
             raise ConfedError(f"{path}: {checkpoint.progress.round} rounds are done already, {rounds} are asked for")
-        stalled = checkpoint and checkpoint.progress.evaluations_without_gain >= (settings.patience or math.inf)
-        patience = None if stalled else settings.patience
-        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds, "patience": patience}, "run")
+        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds, "patience": None}, "run")
     experiment = Experiment.prepare(settings, folder.data())
     folder.write_settings(settings)
     execute(experiment, folder, listener)
@@ -328,17 +324,17 @@ def compare(
     """One pooled summary per method.
 
     `rounds` is for those that train in rounds; closed forms take one. An option goes to every method that knows it, and
-    must be known to one. All of this is checked before the first run.
+    must be known to one. Whatever can be wrong with methods, options and data is found before the first run.
     """
     own = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
         if not any(name in known for known in own.values()):
             raise unknown_option(name, methods)
-    protocol = arguments.get("protocol") or default_protocol(dataset)
+    said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
+    said["protocol"] = said.get("protocol") or default_protocol(dataset)
+    data = load(dataset)
     for method in methods:
-        require_fit(
-            resolve(method, _name(dataset), protocol=protocol, options=own[method]), several=has_domains(dataset)
-        )
+        Experiment.prepare(resolve(method, _name(dataset), options=own[method], seed=seed, **said), data)
     return [
         run_seeds(
             method,
@@ -365,7 +361,16 @@ def pool(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     mean = _over_seeds(summaries, lambda values: float(np.mean(values)))
     std = _over_seeds(summaries, lambda values: float(np.std(values, ddof=1)))
     seeds = [summary["seed"] for summary in summaries]
-    return {**first, **mean, "seeds": seeds, "mean": mean, "std": std, "runs": [dict(s) for s in summaries]}
+    shares = {"untrained": _mean_share([s["untrained"] for s in summaries])} if "untrained" in first else {}
+    runs = [dict(summary) for summary in summaries]
+    return {**first, **mean, **shares, "seeds": seeds, "mean": mean, "std": std, "runs": runs}
+
+
+def _mean_share(shares: Sequence[Any]) -> Any:
+    """Of one domain, or of each of several."""
+    if isinstance(shares[0], Mapping):
+        return {domain: _mean_share([share[domain] for share in shares]) for domain in shares[0]}
+    return float(np.mean(shares))
 
 
 def _over_seeds(summaries: Sequence[Mapping[str, Any]], statistic: Callable[[list[float]], float]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written."""
         data = _loaded(settings) if data is None else data
         _require_same_data(data, settings)
-        require_fit(settings, several=isinstance(data, Domains))
+        _require_fit(settings, several=isinstance(data, Domains))
         data = _filtered(data, settings)
         if isinstance(data, Domains):
             several = split_domains(data, settings.protocol, settings.seed)
@@ -72,11 +72,17 @@ class Experiment:
 
 
 def _loaded(settings: Settings) -> Interactions | Domains:
-    """The data from where it was when the run began, or by the name it was called."""
-    if settings.source is not None:
-        with suppress(ConfedError):
-            return load(settings.source)
-    return load(settings.dataset)
+    """The data from where it was when the run began, or else by the name it was called."""
+    if settings.source is None:
+        return load(settings.dataset)
+    with suppress(ConfedError):
+        found = load(settings.source)
+        if found.content_hash == settings.content_hash:
+            return found
+    try:
+        return load(settings.dataset)
+    except ConfedError as error:
+        raise ConfedError(f"{error} (when the run began, its data was at {settings.source})") from None
 
 
 def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
@@ -88,7 +94,7 @@ def _require_same_data(data: Interactions | Domains, settings: Settings) -> None
         )
 
 
-def require_fit(settings: Settings, *, several: bool) -> None:
+def _require_fit(settings: Settings, *, several: bool) -> None:
     """Method, protocol and data must all speak of one domain, or all of several."""
     protocol, method = settings.protocol, method_named(settings.method)
     if several and not protocol.of_domains:

@@ -46,7 +46,7 @@ class Settings(BaseModel):
     checkpoint_seconds: float = Field(default=120.0, ge=0)
 
     def config(self) -> MethodConfig:
-        return method_named(self.method).config_class.model_validate(self.method_options)
+        return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
     def to_toml(self) -> str:
         return to_toml(self.model_dump(mode="json", exclude_none=True))
@@ -114,7 +114,7 @@ def unknown_option(key: str, methods: Sequence[str]) -> ConfedError:
     """The error for an option that none of the `methods` has: it may be a setting, or belong to others."""
     head = key.partition(".")[0]
     if head in _SAID or head == "protocol":
-        return ConfedError(f"{key} is not set by --set: it has an option of its own, --{key.replace('_', '-')}")
+        return ConfedError(f"{head} is no option of methods but a setting of the run: --{head.replace('_', '-')}")
     owners = [name for name, other in METHODS.items() if head in other.config_class.model_fields]
     if owners:
         return ConfedError(f"unknown option {key!r} of {' and '.join(methods)}: it belongs to {', '.join(owners)}")

@@ -74,8 +74,10 @@ COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"p
 
 COLD_ROUNDS = 2
 """With everybody in it, a round of amazon-game-video is seven minutes of one core and more."""
+LARGER = "amazon-cloth-sport"
 LARGER_ROUNDS = 5
-"""Of amazon-cloth-sport, a minute and a half each."""
+"""A minute and a half each."""
+LARGER_SEEDS = (0, 1)
 
 
 def _cell(
@@ -142,12 +144,11 @@ def cold() -> list[Cell]:
 
 
 def larger() -> list[Cell]:
-    """What an hour or so gives on the larger pairs."""
+    """What an hour or so gives on the larger pairs; LightGCN goes on until it stops."""
+    names = ("FPPDM, alone", "FPPDM", "FPPDM++")
     return [
-        *(
-            _cell(name, *MAIN[name], "amazon-cloth-sport", rounds=LARGER_ROUNDS)
-            for name in ("FPPDM, alone", "FPPDM", "FPPDM++")
-        ),
+        *(_cell(name, *MAIN[name], LARGER, seed=seed, rounds=LARGER_ROUNDS) for seed in LARGER_SEEDS for name in names),
+        _cell("LightGCN, alone", *MAIN["LightGCN, alone"], LARGER),
         _cell("FPPDM++, 2 rounds", "fppdm++", {}, "amazon-phone-elec", rounds=2),
     ]
 

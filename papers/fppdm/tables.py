@@ -25,6 +25,7 @@ from papers.fppdm.recipe import (
     SYNTHETIC,
     WEIGHTS,
 )
+from papers.fppdm.recipe import larger as larger_cells
 from papers.fppdm.users import Mask, Users, kept
 from papers.marks import rendered
 from papers.rows import Result, pair, printed, table
@@ -264,14 +265,16 @@ def cold(results: Sequence[Result]) -> str:
 
 
 def larger(results: Sequence[Result]) -> str:
+    """By data and method, in the order of the recipe."""
     rows = []
-    for dataset in ("amazon-cloth-sport", "amazon-phone-elec"):
-        for result in (r for r in results if r["dataset"] == dataset):
-            for domain in DOMAINS[dataset]:
-                figures = [pair([result], of(domain), prefix) for prefix in ("", "neg999_", "full_")]
-                costs = f"{result['seconds_per_round']:.0f}", f"{result['peak_rss_mb']:.0f}"
-                rows.append([dataset, result["variant"], domain, *figures, *costs])
-    return table(["data", "method", "domain", "99", "999", "all items", "seconds per round", "MB"], rows)
+    for dataset, name in dict.fromkeys((cell.dataset, cell.variant) for cell in larger_cells()):
+        found = select(results, name, dataset)
+        for domain in DOMAINS[dataset] if found else ():
+            figures = [pair(found, of(domain), prefix) for prefix in ("", "neg999_", "full_")]
+            costs = [f"{max(result[cost] for result in found):.0f}" for cost in ("seconds_per_round", "peak_rss_mb")]
+            rows.append([dataset, name, str(len(found)), _rounds(found, found[0]["view"]), domain, *figures, *costs])
+    heads = ("domain", "99", "999", "all items", "seconds per round", "MB")
+    return table(["data", *HEADS, *heads], rows)
 
 
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {

@@ -19,7 +19,7 @@ from confed.data.domain_split import DomainSplit
 from confed.data.split import Split
 from confed.runs.runner import Experiment
 from confed.runs.settings import resolve
-from papers.fppdm.recipe import DATASETS, SEEDS
+from papers.fppdm.recipe import DATASETS, LARGER, SEEDS
 
 FILE = Path(__file__).parent / "data" / "users.json"
 Mask = NDArray[np.bool_]
@@ -82,5 +82,5 @@ def kept() -> dict[str, dict[str, Users]]:
 
 if __name__ == "__main__":
     FILE.parent.mkdir(exist_ok=True)
-    found = {dataset: {name: vars(of) for name, of in described(dataset).items()} for dataset in DATASETS}
+    found = {dataset: {name: vars(of) for name, of in described(dataset).items()} for dataset in (*DATASETS, LARGER)}
     FILE.write_text(json.dumps(found) + "\n", encoding="utf-8")

@@ -59,7 +59,7 @@ def test_users_are_those_whose_ranks_are_kept():
                 assert len(unpacked(ranks).above) == len(known[result["dataset"]][domain].items)
 
 
-@pytest.mark.parametrize("dataset", recipe.DATASETS)
+@pytest.mark.parametrize("dataset", [*recipe.DATASETS, recipe.LARGER])
 def test_users_are_those_of_the_data(dataset):
     found = users.described(realdata.require(dataset))
     assert found == users.kept()[dataset]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confed.data.domain_split import DomainSplit
-from confed.data.split import Split
-from confed.runs.runner import Experiment
-from confed.runs.settings import resolve
+from confed.data.domain_split import split_domains
+from confed.data.registry import load_domains
+from confed.data.split import Cut
+from confed.evaluation.protocol import WARM
 from papers.fppdm.recipe import DATASETS, LARGER, SEEDS
 
 FILE = Path(__file__).parent / "data" / "users.json"
@@ -49,7 +49,8 @@ class Users:
 
 def described(dataset: str) -> dict[str, Users]:
     """The users of every domain."""
-    cuts = {seed: _cut(dataset, seed) for seed in SEEDS}
+    data = load_domains(dataset)
+    cuts = {seed: split_domains(data, WARM, seed).parts for seed in SEEDS}
     return {
         name: Users(
             items=first.training.positives.lengths.tolist(),
@@ -59,14 +60,8 @@ def described(dataset: str) -> dict[str, Users]:
     }
 
 
-def _cut(dataset: str, seed: int) -> dict[str, Split]:
-    cut = Experiment.prepare(resolve("popularity", dataset, protocol="warm", seed=seed)).cut
-    assert isinstance(cut, DomainSplit)
-    return {name: part for name, part in cut.parts.items() if isinstance(part, Split)}
-
-
-def _untrained(part: Split) -> list[int]:
-    found: list[int] = np.flatnonzero(np.isin(part.test, part.training.positives.values, invert=True)).tolist()
+def _untrained(part: Cut) -> list[int]:
+    found: list[int] = np.flatnonzero(np.isin(part.tested, part.training.positives.values, invert=True)).tolist()
     return found
 
 

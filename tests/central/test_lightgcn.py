@@ -55,8 +55,8 @@ def test_items_nobody_has_and_repeated_pairs():
 def test_no_held_out_edge_is_in_the_graph(protocol):
     cut = tiny.cut(protocol)
     graph = Graph(cut.training, torch.float64)
-    source = np.repeat(np.arange(len(graph.offsets) - 1), np.diff(graph.offsets.numpy()))
-    edges = set(zip(source.tolist(), graph.neighbours.tolist(), strict=True))
+    source = np.repeat(np.arange(len(graph.edges.offsets) - 1), np.diff(graph.edges.offsets.numpy()))
+    edges = set(zip(source.tolist(), graph.edges.neighbours.tolist(), strict=True))
     for held_out in (cut.validation, cut.test):
         for user, item in enumerate(held_out.tolist()):
             if item not in cut.training.positives[user]:

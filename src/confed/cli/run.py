@@ -123,7 +123,7 @@ def _noise(note: dict[str, float]) -> str:
     )
 
 
-def _of_the_cut(summary: dict[str, Any]) -> Iterator[str]:
+def _caveats(summary: dict[str, Any]) -> Iterator[str]:
     """What is worth knowing before one believes the figures."""
     if summary.get("left_out"):
         yield (
@@ -154,7 +154,7 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             console.print(f"upload of {of} in a round: {sizes}", highlight=False)
         for domain, note in summary.get("noise", {}).items():
             console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
-        for line in _of_the_cut(summary):
+        for line in _caveats(summary):
             console.print(line, highlight=False)
         for one in summary.get("runs", [summary]):
             console.print(f"run folder: {one['run_dir']}", highlight=False)

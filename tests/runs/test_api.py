@@ -9,6 +9,7 @@ import confed
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.runs.api import Run, pool
+from confed.runs.settings import Settings
 from tests import tiny, tiny_domains
 
 FEW = {"negatives": 15, "cutoffs": [5, 10], "dim": 4}
@@ -184,7 +185,22 @@ def test_a_comparison_checks_every_method_before_the_first_run(tmp_path):
             )
     with pytest.raises(ConfedError, match=r"unknown option 'cluters': did you mean clusters"):
         confed.compare(["fppdm", "fppdm++"], several, options={"cluters": 3}, out=tmp_path)
+    with pytest.raises(ConfedError, match=r"chunk does nothing here, leave it out: fppdm"):
+        confed.compare(["fppdm", "fppdm++"], several, chunk=8, out=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_in_a_comparison_those_with_devices_take_the_chunk(tmp_path):
+    confed.compare(
+        ["popularity", "pfedrec"],
+        "synthetic:users=40,items=80",
+        chunk=8,
+        rounds=1,
+        options={"negatives": 20},
+        out=tmp_path,
+    )
+    taken = {found.method: found.chunk for found in map(Settings.from_toml, tmp_path.glob("*/config.toml"))}
+    assert taken == {"popularity": None, "pfedrec": 8}
 
 
 def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):

@@ -54,6 +54,8 @@ def test_a_methods_own_patience_goes_with_its_own_rounds():
         (lambda: resolve("pfedrec", "x", options={"dim": "wide"}), "method pfedrec: dim = 'wide'"),
         (lambda: resolve("pfedrec", "x", options={"rank_ties": "won"}), "protocol strict: rank_ties = 'won'"),
         (lambda: resolve("pfedrec", "x", rounds=0), "run: rounds = 0"),
+        (lambda: resolve("pfedrec", "x", chunk=0), "run: chunk = 0"),
+        (lambda: resolve("fppdm", "x", chunk=8), "chunk does nothing here, leave it out: fppdm"),
         (lambda: resolve("pfedrec", "x", options={"reproduction.typo": 1}), "reproduction.typo"),
     ],
 )

@@ -26,7 +26,7 @@ from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak
 from confed.runs.runner import Experiment, Listener, execute, make_domain_trainer
-from confed.runs.settings import Settings, resolve, unknown_option, validated
+from confed.runs.settings import Settings, has_devices, resolve, unknown_option, validated
 from confed.silos.base import Rows
 
 DEFAULT_OUT = Path("runs")
@@ -318,34 +318,36 @@ def compare(
     seeds: int = 1,
     seed: int = 0,
     rounds: int | None = None,
+    chunk: int | None = None,
     options: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> list[dict[str, Any]]:
     """One pooled summary per method.
 
-    `rounds` is for those that train in rounds; closed forms take one. An option goes to every method that knows it, and
-    must be known to one. Whatever can be wrong with methods, options and data is found before the first run.
+    `rounds` is for those that train in rounds; closed forms take one. `chunk` and an option go to every method that
+    knows them, and must be known to one. Whatever can be wrong with methods, options and data is found before the first
+    run.
     """
-    own = {method: _known_options(method, options or {}) for method in methods}
+    known = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
-        if not any(name in known for known in own.values()):
+        if not any(name in own for own in known.values()):
             raise unknown_option(name, methods)
+    chunked = [method for method in methods if has_devices(method)] or methods  # if none has any, its error says so
+    own: dict[str, dict[str, Any]] = {
+        method: {
+            "options": known[method],
+            "rounds": rounds if method_named(method).rounds > 1 else None,
+            "chunk": chunk if method in chunked else None,
+        }
+        for method in methods
+    }
     said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
     said["protocol"] = said.get("protocol") or default_protocol(dataset)
     data = load(dataset)
     for method in methods:
-        Experiment.prepare(resolve(method, _name(dataset), options=own[method], seed=seed, **said), data)
-    return [
-        run_seeds(
-            method,
-            dataset,
-            range(seed, seed + seeds),
-            rounds=rounds if method_named(method).rounds > 1 else None,
-            options=own[method],
-            **arguments,
-        )
-        for method in methods
-    ]
+        Experiment.prepare(resolve(method, _name(dataset), seed=seed, **own[method], **said), data)
+    every = range(seed, seed + seeds)
+    return [run_seeds(method, dataset, every, **own[method], **arguments) for method in methods]
 
 
 def _known_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.protocol import Protocol, protocol_named
-from confed.methods.base import MethodConfig
+from confed.methods.base import FederatedMethod, MethodConfig
 from confed.methods.registry import METHODS, method_named
 
 M = TypeVar("M", bound=BaseModel)
@@ -85,8 +85,15 @@ def resolve(
         if name in chosen.config_class.model_fields or name in Protocol.model_fields:
             raise ConfedError(f"{name} is an option of the method or the protocol: say options={{{name!r}: …}}")
         raise unknown_name("setting", name, _SAID)
+    if run.get("chunk") and not has_devices(method):
+        raise ConfedError(f"chunk does nothing here, leave it out: {method} does not train on people's devices")
     fields |= {name: value for name, value in run.items() if value is not None}
     return validated(Settings, fields, "run")
+
+
+def has_devices(method: str) -> bool:
+    """Whether it trains clients by the thousand, so that there is something to take a chunk of."""
+    return isinstance(method_named(method), FederatedMethod)
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "content_hash", "source", "protocol", "method_options"}

@@ -2,7 +2,8 @@
 
 from confed.data import Domains, Interactions, load_dataset, load_domains
 from confed.errors import ConfedError
-from confed.runs.api import Recommendation, Recommender, Run, compare, resume, run
+from confed.runs.api import Recommender, compare, resume, run
+from confed.runs.finished import Recommendation, Run
 
 __version__ = "0.1.0"
 __all__ = [

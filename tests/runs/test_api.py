@@ -1,57 +1,12 @@
-import re
-
-import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import confed
-from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
-from confed.runs.api import Run, pool
 from confed.runs.settings import Settings
-from tests import tiny, tiny_domains
-
-FEW = {"negatives": 15, "cutoffs": [5, 10], "dim": 4}
-
-
-def train(data=None, **more):
-    chosen = {"rounds": 3, "options": FEW, **more}
-    return confed.run("pfedrec", tiny.interactions() if data is None else data, **chosen)
-
-
-def test_a_run_knows_its_metrics_and_history(tmp_path):
-    run = train(out=tmp_path)
-    assert {"hr@10", "ndcg@5", "full_mrr@10"} <= set(run.metrics)
-    assert [line["round"] for line in run.history] == [1, 2, 3]
-
-
-def test_recommendations_leave_out_what_the_user_has(tmp_path):
-    run = train(out=tmp_path)
-    known = set(tiny.interactions().frame.filter(pl.col("user") == "3")["item"])
-    items = [r.item for r in run.recommend("3", k=20)]
-    assert len(items) == 20 and not set(items) & known
-    everything = [r.item for r in run.recommend("3", k=1000, filter_seen=False)]
-    assert len(everything) == tiny.ITEMS
-
-
-def test_recommendations_are_in_the_order_of_the_evaluated_scores(tmp_path):
-    """What is recommended is what was measured: rank the held-out test item by hand."""
-    run = train(out=tmp_path)
-    cut = run._prepared().cut
-    client = cut.user_ids.index("5")
-    full = [r.item for r in run.recommend("5", k=1000, filter_seen=False)]
-    hidden = {cut.item_ids[i] for i in [*cut.training.positives[client], cut.validation[client]]}
-    rank = [item for item in full if item not in hidden].index(cut.item_ids[cut.test[client]])
-    from confed.evaluation.evaluator import Evaluator
-    from confed.runs.runner import Experiment
-
-    experiment = Experiment.prepare(run.settings, tiny.interactions())
-    evaluator = Evaluator(experiment.cut, run.settings.protocol, run.settings.seed)
-    for number in range(1, run.summary["best_round"] + 1):
-        card = evaluator.scorecard()
-        experiment.trainer.round(number, {"local": card})
-    assert card.result().full["test"].above[client] == rank
+from tests import tiny
+from tests.runs.short import FEW, train
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "interactions"])
@@ -69,12 +24,6 @@ def test_any_source_gives_the_same_run(tmp_path, kind):
     assert train(sources[kind](), out=tmp_path).metrics == train(out=tmp_path).metrics
 
 
-def test_data_handed_over_in_memory_can_be_opened_again(tmp_path):
-    run = train(tiny.interactions().frame, out=tmp_path)
-    again = confed.Run.open(run.folder.path)
-    assert again.recommend("3", 5) == run.recommend("3", 5)
-
-
 def test_resume_of_a_finished_run_changes_nothing(tmp_path):
     run = train(tiny.interactions().frame, out=tmp_path)
     assert confed.resume(run.folder.path).metrics == run.metrics
@@ -83,21 +32,6 @@ def test_resume_of_a_finished_run_changes_nothing(tmp_path):
 def test_recommender(tmp_path):
     fitted = confed.Recommender("fedmf", rounds=2, **FEW).fit(tiny.interactions(), out=tmp_path)
     assert len(fitted.recommend(3, k=4)) == 4
-
-
-@pytest.mark.parametrize(("user", "k", "message"), [("nobody", 5, "unknown user 'nobody'"), ("3", 0, "at least one")])
-def test_bad_requests(tmp_path, user, k, message):
-    with pytest.raises(confed.ConfedError, match=message):
-        train(out=tmp_path).recommend(user, k)
-
-
-def test_a_run_can_be_opened_from_another_folder(tmp_path, monkeypatch):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path)
-    run = train(tiny.interactions().frame, out="runs")
-    path, expected = run.folder.path.absolute(), run.recommend("3", 5)
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert confed.Run.open(path).recommend("3", 5) == expected
 
 
 def test_unknown_settings_name_the_nearest(tmp_path):
@@ -110,64 +44,6 @@ def test_nothing_is_written_when_the_data_is_wrong(tmp_path):
     with pytest.raises(confed.ConfedError, match="too few"):
         train(frame, out=tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_pool_averages_over_seeds():
-    runs = [train_summary(seed, hr) for seed, hr in ((0, 40.0), (1, 44.0))]
-    pooled = pool(runs)
-    assert pooled["hr@10"] == pooled["mean"]["hr@10"] == 42.0
-    assert pooled["std"]["hr@10"] == pytest.approx(np.std([40, 44], ddof=1))
-    assert pooled["seeds"] == [0, 1] and len(pooled["runs"]) == 2
-    assert pool(runs[:1]) == runs[0]
-
-
-def train_summary(seed, hr):
-    facts = {"method": "m", "dataset": "d", "protocol": "p", "view": "local", "published": [], "rounds": 1}
-    costs = {"participations": 1, "upload_bytes": 0, "download_bytes": 0, "seconds": 1.0}
-    return {**facts, **costs, "seconds_per_round": 1.0, "peak_rss_mb": 1.0, "seed": seed, "hr@10": hr}
-
-
-def train_companies(tmp_path, **more):
-    options = {**FEW, "more_negatives": [], **more.pop("options", {})}
-    return confed.run("fppdm++", more.pop("data", tiny_domains.domains()), options=options, out=tmp_path, **more)
-
-
-def test_companies_see_their_users_as_they_told_the_server(tmp_path):
-    """Everybody is known everywhere here: the server's rows are the means over domains."""
-    run = train_companies(tmp_path, rounds=2)
-    seen = run.preferences()
-    matching = run._prepared().cut.matching
-    for part in ("mean", "deviation"):
-        told = np.zeros((matching.people, FEW["dim"]))
-        for domain, users in seen.items():
-            told[matching.numbers[domain]] += users.chosen[part].numpy()[matching.users[domain]] / len(seen)
-        np.testing.assert_allclose(run.best_state()[f":server/{part}"].numpy(), told, atol=1e-6)
-        assert not np.array_equal(seen["a"].start[part], seen["a"].chosen[part])
-    assert seen["a"].users == run._prepared().cut.parts["a"].user_ids
-
-
-def test_where_companies_start_is_a_function_of_the_seed(tmp_path):
-    run, longer = train_companies(tmp_path, rounds=1), train_companies(tmp_path, rounds=2)
-    other = train_companies(tmp_path, rounds=1, seed=1)
-    opened = Run.open(run.folder.path).preferences()
-    for domain, seen in run.preferences().items():
-        assert np.array_equal(seen.start["mean"], longer.preferences()[domain].start["mean"])
-        assert np.array_equal(seen.chosen["mean"], opened[domain].chosen["mean"])
-        assert not np.array_equal(seen.start["mean"], other.preferences()[domain].start["mean"])
-
-
-def test_users_without_interactions_are_left_out(tmp_path):
-    options = {"select_metric": "mrr@10"}
-    data = "synthetic:domains=2,users=60,items=60"
-    run = train_companies(tmp_path, rounds=1, data=data, protocol="cold", options=options)
-    for domain, seen in run.preferences().items():
-        lengths = run._prepared().cut.parts[domain].training.positives.lengths
-        assert (lengths == 0).any()
-        assert len(seen.users) == len(seen.start["mean"]) == (lengths > 0).sum()
-
-
-def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
-    assert train(out=tmp_path, rounds=1).preferences() == {}
 
 
 def test_a_comparison_checks_every_method_before_the_first_run(tmp_path):
@@ -213,35 +89,6 @@ def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):
     assert confed.resume(short.folder.path, rounds=7).summary["rounds"] == 7
 
 
-def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    (tmp_path / "elsewhere").mkdir()
-    home.mkdir()
-    for name, part in synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10).parts.items():
-        part.frame.write_csv(home / f"{name}.csv")
-    few = {"negatives": 15, "cutoffs": [5, 10], "more_negatives": []}
-    monkeypatch.chdir(home)
-    kept = [confed.run("popularity", data, options=few, out=tmp_path) for data in ("a.csv", "x=a.csv,y=b.csv")]
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    user = kept[0]._prepared().cut.user_ids[0]
-    for run, domain in zip(kept, (None, "y"), strict=True):
-        opened = confed.Run.open(run.folder.path)
-        assert opened.settings.dataset == run.settings.dataset, "it is still called what it was called"
-        assert opened.recommend(user, domain=domain)
-    (home / "a.csv").rename(home / "moved.csv")
-    with pytest.raises(ConfedError, match=re.escape(f"its data was at {home / 'a.csv'}")):
-        confed.Run.open(kept[0].folder.path).recommend(user)
-    (tmp_path / "elsewhere" / "a.csv").write_bytes((home / "moved.csv").read_bytes())
-    (home / "a.csv").write_text("user,item\n1,2\n1,3\n")
-    assert confed.Run.open(kept[0].folder.path).recommend(user), "the same data, under the name it was called"
-
-
 def test_nothing_is_recommended_before_something_is_learned():
     with pytest.raises(ConfedError, match="call fit"):
         confed.Recommender().recommend("a")
-
-
-def test_shares_are_pooled_too():
-    of = [{"seed": seed, "untrained": {"a": share, "b": 0.0}} for seed, share in ((0, 0.1), (1, 0.3))]
-    assert pool(of)["untrained"] == pytest.approx({"a": 0.2, "b": 0.0})
-    assert pool([{"seed": 0, "untrained": 0.1}, {"seed": 1, "untrained": 0.2}])["untrained"] == pytest.approx(0.15)

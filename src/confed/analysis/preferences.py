@@ -22,7 +22,7 @@ from plotly.colors import qualitative
 from confed.analysis.style import figure
 from confed.methods.preference import PreferenceConfig
 from confed.random import Stream, fingerprint
-from confed.runs.api import Run
+from confed.runs.finished import Run
 from confed.silos.base import Rows
 from confed.silos.compactness import CoClustering
 from confed.silos.distributions import unnamed

@@ -9,7 +9,7 @@ import typer
 
 from confed.cli.options import Json
 from confed.cli.output import console, emit
-from confed.runs import api
+from confed.runs.finished import Run
 
 
 def recommend(
@@ -21,7 +21,7 @@ def recommend(
     as_json: Json = False,
 ) -> None:
     """Recommend items to one user from a finished run."""
-    items = api.Run.open(run_dir).recommend(user, k, domain=domain, filter_seen=not include_seen)
+    items = Run.open(run_dir).recommend(user, k, domain=domain, filter_seen=not include_seen)
     records = [vars(item) for item in items]
 
     def render() -> None:

@@ -13,7 +13,7 @@ import typer
 from confed.cli.options import Json
 from confed.cli.output import console, emit, err_console
 from confed.errors import ConfedError
-from confed.runs import api
+from confed.runs.finished import Run
 from confed.runs.folder import RunFolder
 
 
@@ -37,7 +37,7 @@ def report(
         raise ConfedError("--method chooses among several runs: give --latest too, or leave it out")
     folder = newest(run_dir, method) if latest else run_dir
     place = folder if out is None else out
-    path = write_report(api.Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
+    path = write_report(Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 

@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from confed.files import written_beside
 from confed.report.sections import Section, sections
-from confed.runs.api import Run
+from confed.runs.finished import Run
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """The browser itself refuses whatever the page might fetch."""

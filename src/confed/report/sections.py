@@ -27,7 +27,7 @@ from confed.analysis.overlap import view_overlap
 from confed.analysis.participation import participation
 from confed.analysis.preferences import preference_maps
 from confed.analysis.users import user_clusters
-from confed.runs.api import Run
+from confed.runs.finished import Run
 
 _MOST_CLIENTS = 3000
 """Clients whose tables are clustered; their inner products and the picture take seconds up to here."""

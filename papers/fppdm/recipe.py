@@ -78,6 +78,12 @@ LARGER = "amazon-cloth-sport"
 LARGER_ROUNDS = 5
 """A minute and a half each."""
 LARGER_SEEDS = (0, 1)
+LONGER_ROUNDS = 15
+"""One seed of them: whether the order of five rounds stays."""
+
+
+def longer(name: str) -> str:
+    return f"{name}, {LONGER_ROUNDS} rounds"
 
 
 def _cell(
@@ -148,6 +154,7 @@ def larger() -> list[Cell]:
     names = ("FPPDM, alone", "FPPDM", "FPPDM++")
     return [
         *(_cell(name, *MAIN[name], LARGER, seed=seed, rounds=LARGER_ROUNDS) for seed in LARGER_SEEDS for name in names),
+        *(_cell(longer(name), *MAIN[name], LARGER, rounds=LONGER_ROUNDS) for name in names),
         _cell("LightGCN, alone", *MAIN["LightGCN, alone"], LARGER),
         _cell("FPPDM++, 2 rounds", "fppdm++", {}, "amazon-phone-elec", rounds=2),
     ]

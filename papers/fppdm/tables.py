@@ -24,6 +24,7 @@ from papers.fppdm.recipe import (
     SEEDS,
     SYNTHETIC,
     WEIGHTS,
+    longer,
 )
 from papers.fppdm.recipe import larger as larger_cells
 from papers.fppdm.users import Mask, Users, kept
@@ -49,6 +50,8 @@ PAIRS = (
     ("FPPDM", "LightGCN, alone"),
     ("FPPDM", "FedGNN"),
     ("FedGNN", "LightGCN, alone"),
+    (longer("FPPDM"), longer("FPPDM, alone")),
+    (longer("FPPDM++"), longer("FPPDM")),
 )
 EXCHANGES = (("FPPDM", "FPPDM, alone"), ("FPPDM++", "FPPDM++, alone"), ("FedGNN", "LightGCN, alone"))
 """With the other company, and without."""

@@ -54,7 +54,7 @@ def measures(run: confed.Run) -> dict[str, Any]:
     distance = run.drift()
     if distance is not None:
         found["degradation"] = {
-            "rank_correlation": degradation(distance.numpy(), run.training_items).rank_correlation,
+            "rank_correlation": degradation(distance.numpy(), run.training_items()).rank_correlation,
             "mean_distance": float(distance.mean()),
         }
     return found

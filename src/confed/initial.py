@@ -44,6 +44,11 @@ Layers = dict[str, tuple[tuple[int, ...], Initialiser]]
 """Shape and start of every parameter."""
 
 
+def started(seed: int, layers: Layers) -> dict[str, Tensor]:
+    """All of them."""
+    return {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
+
+
 def linear_layer(name: str, inputs: int, outputs: int) -> Layers:
     """Weight and bias, which begin as torch's do: uniform in ±1/√inputs."""
     draw = uniform(inputs**-0.5)

@@ -179,11 +179,6 @@ def test_the_protocol_s_excluded_items_are_never_negatives():
     assert set(items[labels == 0].tolist()) == {11}
 
 
-def test_too_few_items_to_draw_from_is_an_error():
-    with pytest.raises(ConfedError, match=r"number 2.*train_negatives"):
-        Rows(data([0], [1], [0, 1, 2, 3], items=6), train_negatives=3)
-
-
 def test_initial_values_are_keyed_by_seed_and_name():
     one = initial(1, "a", (2, 3), normal(0.5))
     assert one.dtype == torch.float64

@@ -5,7 +5,6 @@ from torch.nn import functional
 
 from confed.central.lightgcn import LightGCN
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
 from confed.graph import Graph
 from confed.ragged import Ragged
 from tests import tiny
@@ -105,12 +104,6 @@ def test_the_protocol_s_excluded_items_are_never_negatives():
     users, _, negatives = (torch.cat(rows) for rows in zip(*drawn, strict=True))
     assert set(users.tolist()) == {0, 1}
     assert torch.equal(negatives - 2, torch.where(users == 0, 4, 0))
-
-
-def test_a_user_with_every_item_is_an_error():
-    positives = Ragged.of([[0, 1, 2], [2]])
-    with pytest.raises(ConfedError, match="number 0"):
-        trainer(TrainingData(3, positives, positives))
 
 
 def test_scores_are_inner_products_of_propagated_rows():

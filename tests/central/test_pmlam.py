@@ -347,11 +347,6 @@ def test_user_item_triples_have_every_positive_and_q_distinct_negatives():
     assert not torch.equal(again, other)
 
 
-def test_too_few_items_to_draw_from_is_an_error():
-    with pytest.raises(ConfedError, match=r"number 0.*train_negatives"):
-        trainer(data_of([0, 1, 2], [2], items=5))
-
-
 def test_a_diverging_loss_is_an_error_with_advice():
     ours = trainer()
     ours.params["gaussians"][0, 0, 0] = torch.inf

@@ -218,6 +218,7 @@ def test_resume_with_more_rounds(result, failure):
             ["run", "pfedrec", TINY, *FEW, "--set", "cutoffs=30"],
             "K = 30 is larger than the 21 sampled candidates",
         ),
+        (["run", "pfedrec", TINY, *FEW, "--set", "more_negatives=5000"], "more_negatives = 5000: there is somebody"),
         (["run", "pfedrec", TINY, *FEW, "--set", "view=pushed"], "view = 'pushed'"),
         (["run", "pfedrec", TINY, *FEW, "--engine", "cluster"], "engine = 'cluster'"),
         (["run", "pfedrec"], "confed run METHOD DATASET"),

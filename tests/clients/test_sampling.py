@@ -112,5 +112,9 @@ def test_compact_numbers_distinct_items(table):
 def test_a_pool_too_small_is_an_error():
     data = TrainingData(6, Ragged.of([[0, 1, 2]]), Ragged.of([[0, 1, 2]]))
     check_negative_pool(data, 3, ["ann"])
-    with pytest.raises(ConfedError, match=r"user 'ann' leaves 3 of 6 items to draw 4 training negatives"):
+    with pytest.raises(ConfedError, match=r"user 'ann' leaves 3 of 6 items .* takes 4: lower `train_negatives`"):
         check_negative_pool(data, 4, ["ann"])
+    full = TrainingData(3, data.positives, data.excluded)
+    check_negative_pool(full, 0, ["ann"])
+    with pytest.raises(ConfedError, match=r"takes 1: drop users"):
+        check_negative_pool(full, 1, ["ann"])

@@ -104,8 +104,23 @@ def test_too_few_items_are_said_to_be_too_few(population):
     few = data["b"].frame.group_by("user", maintain_order=True).head(2)
     few = replace(data["b"], frame=pl.concat([few, few]))
     poor = replace(data, parts={"a": data["a"], "b": few})
-    with pytest.raises(ConfedError, match=r"three items.*of a user: a \d+, b 2\)"):
+    with pytest.raises(ConfedError, match=r"three items.*of a user: a \d+, b 2\)") as error:
         split_domains(poor, WARM.model_copy(update={"population": population}), 0)
+    assert ("30 users are known to all domains" in str(error.value)) == (population == "shared")
+    assert ("--set population=all" in str(error.value)) == (population == "shared")
+
+
+def test_companies_that_share_users_two_by_two():
+    """Nobody is known to all three, and the error says what to do."""
+    groups = {"a": "pq", "b": "qr", "c": "rp"}
+    frames = {
+        name: pl.DataFrame([{"user": f"{g}{n}", "item": i} for g in known for n in range(9) for i in range(5)])
+        for name, known in groups.items()
+    }
+    data = load_domains(frames)
+    with pytest.raises(ConfedError, match=r"0 users are known to all domains.*--set population=all"):
+        split_domains(data, WARM, 0)
+    assert split_domains(data, WARM.model_copy(update={"population": "all"}), 0).matching.people == 27
 
 
 def test_users_without_three_items_in_a_domain_are_left_out_of_it():

@@ -47,5 +47,7 @@ def test_cutoffs_accept_one_or_many():
 def test_k_beyond_the_candidates_is_an_error():
     with pytest.raises(ConfedError, match="K = 200 is larger than the 100 sampled candidates"):
         Protocol(cutoffs=(200,)).check_cutoffs(items=1000)
-    with pytest.raises(ConfedError, match="K = 20 is larger than the 15 items"):
+    with pytest.raises(ConfedError, match=r"K = 20 is larger than the 15 items .*: lower `cutoffs`"):
         Protocol(cutoffs=(20,)).check_cutoffs(items=15)
+    with pytest.raises(ConfedError, match=r"K = 10 is larger than the 8 items .*: it takes data with more items"):
+        Protocol(cutoffs=(5,)).check_cutoffs(items=8)

@@ -177,7 +177,7 @@ class TestFPPDMPlus(SiloConformance):
 
         assert within(2.0) < 0.9 * within(1e-9)
 
-    @pytest.mark.parametrize("every", [1, 2])
+    @pytest.mark.parametrize("every", [1, 2, 5])
     def test_seldom_means_with_so_much_more_weight(self, every):
         """With one cluster λ_C ℓ_C is known: the spread around the middle of the batch."""
         options = {**self.options, "clusters": 1, "clustering": 0.3, "cluster_every": every}
@@ -186,8 +186,12 @@ class TestFPPDMPlus(SiloConformance):
         spread = float((points - points.mean(dim=0)).square().sum(dim=1).mean())
         nobody = torch.zeros(0, dtype=torch.long)
         users = torch.arange(len(points))
-        pulled = [float(silo.pulled(Batch(1, step, nobody), users, points, points[:0])) for step in range(4)]
-        assert pulled == pytest.approx([0.3 * every * spread if step % every == 0 else 0.0 for step in range(4)])
+        pulled = [
+            float(silo.pulled(Batch(number, step, nobody), users, points, points[:0]))
+            for number in (1, 2, 3)
+            for step in range(silo.local_epochs * silo.steps())
+        ]
+        assert pulled == pytest.approx([0.3 * every * spread if n % every == 0 else 0.0 for n in range(len(pulled))])
 
 
 class TestPoints(SiloConformance):

@@ -177,3 +177,29 @@ def test_seeds_are_pooled_domain_by_domain(tmp_path):
     pooled = confed.compare(["fppdm"], TINY, seeds=2, rounds=1, options=SMALL, out=tmp_path)[0]
     values = [one["domains"]["a"]["hr@10"] for one in pooled["runs"]]
     assert pooled["mean"]["domains"]["a"]["hr@10"] == pytest.approx(sum(values) / 2)
+
+
+@pytest.mark.parametrize(
+    ("method", "draws"),
+    [
+        ("fppdm", 10),
+        ("fedgnn-silo", 1),
+        ("lightgcn", 1),
+        ("neumf", 4),
+        ("pmlam", 10),
+        ("etl-f", 0),
+        ("etl", 0),
+        ("popularity", 0),
+    ],
+)
+def test_a_user_with_all_items_matters_to_methods_that_draw_others(method, draws, tmp_path):
+    data = synthetic_domains(domains=2, users=60, items=60)
+    frames = {name: part.frame.select("user", "item") for name, part in data.parts.items()}
+    items = frames["a"]["item"].unique(maintain_order=True)
+    frames["a"] = pl.concat([frames["a"], pl.DataFrame({"user": ["ann"] * len(items), "item": items})])
+    options = {"negatives": 15, "cutoffs": [5, 10], "select_metric": "mrr@10"}
+    if draws:
+        with pytest.raises(ConfedError, match=f"domain a: user 'ann' leaves 0 of .* takes {draws}:"):
+            confed.run(method, frames, protocol="cold", rounds=1, options=options, out=tmp_path)
+    else:
+        assert confed.run(method, frames, protocol="cold", rounds=1, options=options, out=tmp_path).metrics

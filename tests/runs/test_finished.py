@@ -130,3 +130,18 @@ def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):
     (tmp_path / "elsewhere" / "a.csv").write_bytes((home / "moved.csv").read_bytes())
     (home / "a.csv").write_text("user,item\n1,2\n1,3\n")
     assert confed.Run.open(kept[0].folder.path).recommend(user), "the same data, under the name it was called"
+
+
+def test_what_is_asked_of_a_domain_names_one(tmp_path):
+    run = train_companies(tmp_path, rounds=1)
+    for ask in (run.ranks, run.training_items):
+        with pytest.raises(ConfedError, match=r"several domains \(a, b, c\): say which"):
+            ask()
+        with pytest.raises(ConfedError, match="unknown domain 'q'"):
+            ask(domain="q")
+    users = run._prepared().cut.parts["b"].users
+    assert len(run.ranks(domain="b").above) == len(run.training_items("b").lengths) == users
+    with pytest.raises(ConfedError, match="no ranks of the view 'pushed'"):
+        run.ranks("pushed", domain="b")
+    with pytest.raises(ConfedError, match="one domain only"):
+        train(out=tmp_path, rounds=1).ranks(domain="b")

@@ -17,7 +17,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from confed.clients.sampling import check_negative_pool, draw_negatives
+from confed.clients.sampling import draw_negatives
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import DivergedError
@@ -158,7 +158,6 @@ class PointwiseTrainer(EpochTrainer):
         super().__init__(data, seed, dtype, params, config.learning_rate)
         self.negatives = config.train_negatives
         self.batch_size = config.batch_size
-        check_pool(data, self.negatives)
 
     @abstractmethod
     def step(self, users: Tensor, items: Tensor, labels: Tensor) -> Tensor:
@@ -181,12 +180,6 @@ class PointwiseTrainer(EpochTrainer):
         users = self.data.positives.row_of[positive]
         labels = torch.from_numpy(place == 0).to(self.dtype)
         return torch.from_numpy(users), torch.from_numpy(items.reshape(-1)[order]), labels
-
-
-def check_pool(data: TrainingData, negatives: int) -> None:
-    """Every user must leave `negatives` items to draw from; users are known by number only."""
-    if (data.items - data.excluded.lengths).min(initial=negatives) < negatives:
-        check_negative_pool(data, negatives, [f"number {user}" for user in range(data.users)])
 
 
 def interaction_matrix(data: TrainingData, dtype: torch.dtype) -> scipy.sparse.csr_matrix:

@@ -42,8 +42,8 @@ from confed.engines.base import Ints, RoundReport
 from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
 from confed.evaluation.protocol import View
-from confed.initial import Layers, initial, linear_layer, normal, uniform
-from confed.learner import Learner
+from confed.initial import Layers, linear_layer, normal, started, uniform
+from confed.learner import Learner, part_of
 from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
@@ -94,10 +94,10 @@ class ETLTrainer(DomainTrainer):
     def _make(self, dtype: torch.dtype) -> None:
         """Parameters and optimisers."""
         config = self.config
-        self.learner = Learner(_started(self.seed, self._model_layers()), config.learning_rate, dtype)
+        self.learner = Learner(started(self.seed, self._model_layers()), config.learning_rate, dtype)
         self.learner.adam.param_groups[0]["weight_decay"] = config.weight_decay
         self.params = self.learner.params
-        judges = _started(self.seed, self._judge_layers())
+        judges = started(self.seed, self._judge_layers())
         self.judges = {name: value.to(dtype) for name, value in judges.items()}
         for value in chain(self.params.values(), self.judges.values()):
             value.requires_grad_()
@@ -234,7 +234,7 @@ class ETLTrainer(DomainTrainer):
         return {f"model/{name}": value for name, value in self.learner.state().items()} | judges
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        self.learner.load(_model_part(state))
+        self.learner.load(part_of(state, "model"))
         with torch.no_grad():
             for name, value in self.judges.items():
                 value.copy_(state[f"discriminators/{name}"])
@@ -243,7 +243,7 @@ class ETLTrainer(DomainTrainer):
         return {f"model/{name}": value for name, value in self.learner.parameters().items()}
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
-        self.learner.load_params(_model_part(state))
+        self.learner.load_params(part_of(state, "model"))
         return self.scorer(domain)(torch.from_numpy(clients))
 
 
@@ -281,11 +281,3 @@ def _two(cut: DomainSplit) -> tuple[str, str]:
         )
     first, second = cut.parts
     return first, second
-
-
-def _started(seed: int, layers: Layers) -> dict[str, Tensor]:
-    return {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
-
-
-def _model_part(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}

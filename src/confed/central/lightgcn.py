@@ -22,7 +22,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, EpochTrainer, check_pool
+from confed.central.base import CentralMethod, EpochTrainer
 from confed.data.split import TrainingData
 from confed.graph import Graph
 from confed.initial import initial, normal
@@ -54,7 +54,6 @@ class LightGCNTrainer(EpochTrainer):
         shape = (data.users + data.items, config.dim)
         params = {"nodes": initial(seed, "nodes", shape, normal(config.init_deviation))}
         super().__init__(data, seed, dtype, params, config.learning_rate)
-        check_pool(data, 1)
         self.config = config
         self.graph = Graph(data, self.dtype)
 
@@ -116,6 +115,9 @@ class LightGCN(CentralMethod):
     citation = "He et al., LightGCN: Simplifying and Powering Graph Convolution Network, SIGIR 2020"
     config_class = LightGCNConfig
     rounds = 1000  # as in the official code; on MovieLens-100K little is gained after 500
+
+    def negatives(self, config: LightGCNConfig) -> int:
+        return 1
 
     def trainer(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> LightGCNTrainer:
         return LightGCNTrainer(config, data, seed, dtype)

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
-from confed.initial import Initialiser, initial, normal, uniform, zeros
+from confed.initial import Layers, normal, started, uniform, zeros
 from confed.scoring import Scorer
 
 
@@ -45,8 +45,7 @@ class NeuMFTrainer(PointwiseTrainer):
     """Two embedding tables per branch, a tower and an output layer."""
 
     def __init__(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> None:
-        layers = _layers(config, data.users, data.items)
-        params = {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
+        params = started(seed, _layers(config, data.users, data.items))
         super().__init__(data, seed, dtype, params, config)
         self.branches = config.branches
         self.depth = len(config.tower)
@@ -94,9 +93,8 @@ class NeuMFTrainer(PointwiseTrainer):
         return score
 
 
-def _layers(config: NeuMFConfig, users: int, items: int) -> dict[str, tuple[tuple[int, ...], Initialiser]]:
-    """Shape and start of every parameter."""
-    layers: dict[str, tuple[tuple[int, ...], Initialiser]] = {}
+def _layers(config: NeuMFConfig, users: int, items: int) -> Layers:
+    layers: Layers = {}
     for branch in config.branches:
         layers[f"{branch}_users"] = (users, config.dim), normal(config.init_deviation)
         layers[f"{branch}_items"] = (items, config.dim), normal(config.init_deviation)

@@ -53,12 +53,12 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, EpochTrainer, check_pool, interaction_matrix
+from confed.central.base import CentralMethod, EpochTrainer, interaction_matrix
 from confed.clients.sampling import draw_negatives
 from confed.compiled import compiled
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
-from confed.initial import initial, normal, uniform, zeros
+from confed.initial import initial, normal, started, uniform, zeros
 from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
 from confed.random import Stream, keyed
@@ -188,8 +188,7 @@ def _fresh_network(relation: str, dim: int, seed: int) -> dict[str, Tensor]:
         "outer": ((dim,), uniform(dim**-0.5)),
         "offset": ((1,), zeros),
     }
-    named = {f"{relation}.{part}": layer for part, layer in layers.items()}
-    return {name: initial(seed, name, shape, draw) for name, (shape, draw) in named.items()}
+    return started(seed, {f"{relation}.{part}": layer for part, layer in layers.items()})
 
 
 class Batch:
@@ -358,7 +357,6 @@ class PMLAMTrainer(EpochTrainer):
         for relation in RELATIONS:
             params |= _fresh_network(relation, config.dim, seed)
         super().__init__(data, seed, dtype, params, config.learning_rate)
-        check_pool(data, config.train_negatives)
         self.config = config
         clip(self.params["gaussians"])
         self.networks = {relation: self._network(relation) for relation in RELATIONS}

@@ -82,9 +82,10 @@ def check_negative_pool(data: TrainingData, negatives: int, user_ids: list[str])
     pool = data.items - data.excluded.lengths
     if (pool < negatives).any():
         user = int(np.argmin(pool))
+        fewer = "lower `train_negatives`, or " if negatives > 1 else ""
         raise ConfedError(
-            f"user {user_ids[user]!r} leaves {pool[user]} of {data.items} items to draw {negatives} training "
-            f"negatives from: lower `train_negatives`, or drop users who have nearly every item"
+            f"user {user_ids[user]!r} leaves {pool[user]} of {data.items} items to draw training negatives from, it "
+            f"takes {negatives}: {fewer}drop users who have nearly every item"
         )
 
 

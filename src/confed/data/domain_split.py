@@ -82,20 +82,26 @@ def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
 
 def _population(data: Domains, protocol: Protocol) -> Domains:
     """Everybody who has enough items to be cut, in every domain or in one."""
-    shared = protocol.population == "shared"
+    keep = data.keep_shared if protocol.population == "shared" else data.keep_users
     try:
-        return (data.keep_shared if shared else data.keep_users)(FEWEST_ITEMS, distinct=protocol.dedupe)
+        return keep(FEWEST_ITEMS, distinct=protocol.dedupe)
     except ConfedError:
-        lack = (
-            "no user has three items in every domain"
-            if shared
-            else ("a domain is left without users who have three items there and are known to another")
+        raise ConfedError(f"{data.name}: {_lack(data, protocol)}") from None
+
+
+def _lack(data: Domains, protocol: Protocol) -> str:
+    """Why nobody is left, and what helps."""
+    most = ", ".join(f"{name} {_most_items(part, protocol)}" for name, part in data.parts.items())
+    if protocol.population == "shared":
+        return (
+            f"no user has three items in every domain, to train with, to choose the round and to test "
+            f"({len(data.shared())} users are known to all domains; most items of a user: {most}); "
+            f"--set population=all takes whoever has three in one domain"
         )
-        most = ", ".join(f"{name} {_most_items(part, protocol)}" for name, part in data.parts.items())
-        raise ConfedError(
-            f"{data.name}: {lack}: one to train with, one to choose the round, one to test "
-            f"(most items of a user: {most})"
-        ) from None
+    return (
+        f"a domain is left without users who have three items there, to train with, to choose the round and to test, "
+        f"and are known to another (most items of a user: {most}): leave that domain out, or bring more of its data"
+    )
 
 
 def _most_items(data: Interactions, protocol: Protocol) -> int:

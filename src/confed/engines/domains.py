@@ -20,6 +20,7 @@ from confed.engines.threads import in_parallel
 from confed.errors import said_of
 from confed.evaluation.domains import DomainScorecard
 from confed.evaluation.protocol import View
+from confed.learner import part_of
 from confed.records import PeopleRows
 from confed.scoring import Card, fill
 from confed.server.barycentre import Barycentre
@@ -63,13 +64,13 @@ class Apart(DomainTrainer):
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         for name, trainer in self.trainers.items():
-            trainer.load(_part(state, name))
+            trainer.load(part_of(state, name))
 
     def serving_state(self) -> dict[str, Tensor]:
         return _joined({name: trainer.serving_state() for name, trainer in self.trainers.items()})
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
-        return self.trainers[domain].serve(_part(state, domain), number, clients)
+        return self.trainers[domain].serve(part_of(state, domain), number, clients)
 
 
 class SiloEngine(DomainTrainer):
@@ -139,18 +140,18 @@ class SiloEngine(DomainTrainer):
         return _joined(parts | {_SERVER: self.server.state()})
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        self.server.load(_part(state, _SERVER))
+        self.server.load(part_of(state, _SERVER))
         for name, silo in self.silos.items():
-            silo.load(_part(state, name))
+            silo.load(part_of(state, name))
 
     def serving_state(self) -> dict[str, Tensor]:
         parts = {name: silo.serving_state() for name, silo in self.silos.items()}
         return _joined(parts | {_SERVER: {name: table.clone() for name, table in self.server.state().items()}})
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
-        self.server.load(_part(state, _SERVER))
+        self.server.load(part_of(state, _SERVER))
         silo = self.silos[domain]
-        silo.load_serving(_part(state, domain))
+        silo.load_serving(part_of(state, domain))
         return silo.scorer(self._seen_as(domain, self.view))(torch.from_numpy(clients))
 
     @torch.no_grad()
@@ -161,7 +162,7 @@ class SiloEngine(DomainTrainer):
         points: dict[str, Rows] = {}
         for name, silo in self.silos.items():
             if state is not None:
-                silo.load_serving(_part(state, name))
+                silo.load_serving(part_of(state, name))
             if isinstance(silo, PreferenceSilo):
                 points[name] = named(silo.user_points(), silo.dim)
         return points
@@ -169,7 +170,3 @@ class SiloEngine(DomainTrainer):
 
 def _joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
     return {f"{part}/{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
-
-
-def _part(state: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    return {name.removeprefix(f"{part}/"): t for name, t in state.items() if name.startswith(f"{part}/")}

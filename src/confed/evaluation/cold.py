@@ -24,6 +24,8 @@ from confed.random import Stream
 class ColdEvaluator:
     """The held-out interactions of a domain's new users, and candidates for each, drawn once."""
 
+    rankings = (SAMPLED, FULL)
+
     def __init__(self, cut: ColdSplit, protocol: Protocol, seed: int) -> None:
         self.protocol = protocol
         self._held_out = {"validation": cut.validation, "test": cut.test}
@@ -71,7 +73,7 @@ class ColdScorecard:
         self.clients = evaluator.clients
         self._ranks = {
             ranking: {part: Ranks.unknown(len(evaluator._held_out[part].values)) for part in PARTS}
-            for ranking in (SAMPLED, FULL)
+            for ranking in evaluator.rankings
         }
 
     def add(self, clients: Tensor, logits: Tensor) -> None:

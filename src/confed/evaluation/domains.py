@@ -59,6 +59,11 @@ class DomainEvaluator:
     def __init__(self, cut: DomainSplit, protocol: Protocol, seed: int) -> None:
         self._of = {name: _evaluator(name, part, protocol, seed) for name, part in cut.parts.items()}
 
+    @property
+    def rankings(self) -> set[str]:
+        """Those that some domain has."""
+        return {ranking for evaluator in self._of.values() for ranking in evaluator.rankings}
+
     def scorecard(self) -> DomainScorecard:
         return DomainScorecard({name: evaluator.scorecard() for name, evaluator in self._of.items()})
 

@@ -54,6 +54,11 @@ class Result:
         return {"above": self.sampled["test"].above, "equal": self.sampled["test"].equal}
 
 
+def sampled_name(count: int) -> str:
+    """How metrics of a further ranking, against `count` sampled items, begin."""
+    return f"neg{count}_"
+
+
 class Evaluator:
     """Held-out items and candidate sets of one split, drawn once."""
 
@@ -65,7 +70,7 @@ class Evaluator:
         self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
         for count in protocol.more_negatives:
             if drawable(cut, protocol, count):
-                self._candidates[f"neg{count}_"] = _candidates(cut, protocol, seed, count)
+                self._candidates[sampled_name(count)] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives
 

@@ -19,6 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from confed.errors import ConfedError, unknown_name
 
 View = Literal["local", "global", "pushed"]
+ALWAYS = 10
+"""The cut-off that every summary has."""
 
 
 class Protocol(BaseModel):
@@ -40,8 +42,8 @@ class Protocol(BaseModel):
     negatives: int = Field(default=99, ge=1)
     """Sampled candidates per user beside the held-out item."""
     more_negatives: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Further rankings, each against so many sampled candidates; their metrics carry a prefix such as `neg999_`. Left
-    out where there are too few items."""
+    """Further rankings, each against so many sampled candidates; their metrics carry a prefix such as `neg999_`. A
+    domain with too few items is without them."""
     shared_candidates: bool = False
     """Use the validation candidates for the test as well (FedRAP's code does)."""
     score_space: Literal["probability", "logit"] = "logit"
@@ -92,18 +94,23 @@ class Protocol(BaseModel):
     @property
     def all_cutoffs(self) -> tuple[int, ...]:
         """The reported cut-offs, K = 10 (every summary has it) and the one that selects the round."""
-        return tuple(sorted({*self.cutoffs, 10, int(self.select_metric.split("@")[1])}))
+        return tuple(sorted({*self.cutoffs, ALWAYS, int(self.select_metric.split("@")[1])}))
 
     def check_cutoffs(self, items: int) -> None:
         """K beyond the list that is ranked would count every user as a hit."""
         largest = max(self.all_cutoffs)
         fewest = 1 + min(self.negatives, *self.more_negatives) if self.more_negatives else 1 + self.negatives
-        for what, size in (("sampled candidates", fewest), ("items", items)):
-            if largest > size:
-                raise ConfedError(
-                    f"K = {largest} is larger than the {size} {what} that are ranked (K = 10 is always reported): "
-                    f"lower `cutoffs` or `select_metric`, or raise `negatives` or `more_negatives`"
-                )
+        lower = "lower `cutoffs` or `select_metric`"
+        if largest > items:
+            remedy = lower if items >= ALWAYS else "it takes data with more items"
+            raise ConfedError(
+                f"K = {largest} is larger than the {items} items there are (K = 10 is always reported): {remedy}"
+            )
+        if largest > fewest:
+            raise ConfedError(
+                f"K = {largest} is larger than the {fewest} sampled candidates that are ranked (K = 10 is always "
+                f"reported): {lower}, or raise `negatives` or `more_negatives`"
+            )
 
 
 STRICT = Protocol()

@@ -92,6 +92,10 @@ class Method(ABC):
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
         return self.config_class.model_validate(merged)
 
+    def negatives(self, config: Any) -> int:
+        """How many items are drawn against each positive in training; 0 where none are."""
+        return int(getattr(config, "train_negatives", 0))
+
     def published_as(self, config: Any) -> str | None:
         """The name under which papers print figures of this configuration; None where they do not."""
         return self.name

@@ -30,6 +30,8 @@ from confed.silos.tables import TableSilo
 
 
 class FedMFSiloConfig(SiloConfig):
+    batch_size: int = Field(default=256, ge=1)
+    """Rows (user, item, label) per local step, of positives and of negatives."""
     train_negatives: int = Field(default=4, ge=1)
     """Sampled negatives per positive, redrawn every local epoch."""
     init_deviation: float = Field(default=0.01, gt=0)
@@ -37,6 +39,8 @@ class FedMFSiloConfig(SiloConfig):
 
 
 class FedGNNSiloConfig(SiloConfig):
+    batch_size: int = Field(default=256, ge=1)
+    """Triples (user, positive, negative) per local step."""
     layers: int = Field(default=3, ge=1)
     """Graph layers."""
     regularisation: float = Field(default=1e-4, ge=0)
@@ -75,6 +79,9 @@ class FedGNNSilo(TableMethod):
     title: ClassVar[str] = "FedGNN between companies: graph encoder, averaged user rows"
     citation: ClassVar[str] = "Wu et al., FedGNN: Federated Graph Neural Network for Privacy-Preserving Recommendation"
     config_class: ClassVar[type[SiloConfig]] = FedGNNSiloConfig
+
+    def negatives(self, config: Any) -> int:
+        return 1
 
     def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
         options = config.model_dump(include=set(LightGCNConfig.model_fields))

@@ -217,7 +217,7 @@ def _degradation(run: Run) -> Found | None:
     distance = run.drift() if run.has_two_tables else None
     if distance is None:
         return None
-    found = degradation(distance.numpy(), run.training_items)
+    found = degradation(distance.numpy(), run.training_items())
     text = (
         "How far one round of local training takes the shared table of every client from the consensus, against how "
         "unlike others the client is. Colour: the number of items it trained on, which moves a table as well."

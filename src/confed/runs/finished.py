@@ -72,10 +72,12 @@ class Run:
 
     def ranks(self, view: str | None = None, domain: str | None = None) -> Ranks:
         """Where every user's test item stood among the sampled candidates in the chosen round."""
+        self._require_domain(domain)
         ranks = self.folder.load_ranks()
-        name = (view or self.summary["view"]) + (f".{domain}" if domain else "")
+        view = view or self.summary["view"]
+        name = f"{view}.{domain}" if domain else view
         if f"{name}.above" not in ranks:
-            raise ConfedError(f"{self.folder.path}: no ranks of the view {name!r} were kept")
+            raise ConfedError(f"{self.folder.path}: no ranks of the view {view!r} were kept")
         return Ranks(ranks[f"{name}.above"].numpy(), ranks[f"{name}.equal"].numpy())
 
     @property
@@ -145,10 +147,9 @@ class Run:
         start, chosen = fresh.user_points(), fresh.user_points(self.best_state())
         return {name: _preferences(experiment.cut.parts[name], start[name], chosen[name]) for name in chosen}
 
-    @property
-    def training_items(self) -> Ragged:
+    def training_items(self, domain: str | None = None) -> Ragged:
         """Of every user, the numbers of the items trained on."""
-        cut, _ = self._of_domain(None)
+        cut, _ = self._of_domain(domain)
         return cut.training.positives
 
     @property
@@ -204,19 +205,23 @@ class Run:
 
     def _of_domain(self, domain: str | None) -> tuple[Split | ColdSplit, Mapping[str, str]]:
         """Users and items of the data, or of one of its domains, and the titles that are known."""
+        self._require_domain(domain)
         experiment = self._prepared()
         cut, data = experiment.cut, experiment.data
-        if isinstance(cut, DomainSplit):
-            assert isinstance(data, Domains)
-            if domain is None:
-                raise ConfedError(f"the run has several domains ({', '.join(cut.parts)}): say which (--domain)")
-            if domain not in cut.parts:
-                raise unknown_name("domain", domain, cut.parts)
-            return cut.parts[domain], data[domain].titles
-        assert isinstance(data, Interactions)
-        if domain is not None:
+        if domain is None:
+            assert isinstance(cut, Split) and isinstance(data, Interactions)
+            return cut, data.titles
+        assert isinstance(cut, DomainSplit) and isinstance(data, Domains)
+        return cut.parts[domain], data[domain].titles
+
+    def _require_domain(self, domain: str | None) -> None:
+        """One of the run's, where it has several; else none."""
+        if not self.domains and domain is not None:
             raise ConfedError(f"--domain {domain}: the run has one domain only, leave it out")
-        return cut, data.titles
+        if self.domains and domain is None:
+            raise ConfedError(f"the run has several domains ({', '.join(self.domains)}): say which (--domain)")
+        if domain is not None and domain not in self.domains:
+            raise unknown_name("domain", domain, self.domains)
 
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""

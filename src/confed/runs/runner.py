@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,7 @@ from confed.engines.domains import Apart, SiloEngine
 from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, StoppedError, said_of
 from confed.evaluation.domains import DomainEvaluator, DomainResult
-from confed.evaluation.evaluator import Evaluator, Result
+from confed.evaluation.evaluator import Evaluator, Result, sampled_name
 from confed.evaluation.protocol import Protocol, View, protocol_named
 from confed.methods.base import FederatedMethod
 from confed.methods.published import published
@@ -65,9 +65,11 @@ class Experiment:
         if isinstance(data, Domains):
             several = split_domains(data, settings.protocol, settings.seed)
             judge = DomainEvaluator(several, settings.protocol, settings.seed)
+            _require_rankings(settings.protocol, judge.rankings)
             return cls(settings, data, several, judge, make_domain_trainer(settings, several))
         cut = split(data, settings.protocol, settings.seed)
         evaluator = Evaluator(cut, settings.protocol, settings.seed)
+        _require_rankings(settings.protocol, evaluator.rankings)
         return cls(settings, data, cut, evaluator, make_trainer(settings, cut))
 
 
@@ -135,6 +137,17 @@ def _require_switches_that_act(protocol: Protocol) -> None:
             raise ConfedError(f"{name} = {getattr(protocol, name)!r}: does nothing under --protocol cold, leave it out")
 
 
+def _require_rankings(protocol: Protocol, rankings: Collection[str]) -> None:
+    """What a protocol has by itself is left out where data is too small; what somebody asks for is not."""
+    asked = set(protocol.more_negatives) - set(protocol_named(protocol.name).more_negatives)
+    for count in sorted(asked):
+        if sampled_name(count) not in rankings:
+            raise ConfedError(
+                f"more_negatives = {count}: there is somebody with fewer items that he never touched; lower it, or "
+                f"leave it out"
+            )
+
+
 def _filtered(data: Interactions | Domains, settings: Settings) -> Interactions | Domains:
     """Without users who have too few items: those the user says, or as many as a split of a known dataset needs.
 
@@ -151,10 +164,10 @@ def make_trainer(settings: Settings, cut: Split) -> Trainer[Any]:
     method = method_named(settings.method)
     config = settings.config()
     view = settings.protocol.view
+    check_negative_pool(cut.training, method.negatives(config), cut.user_ids)
     if isinstance(method, FederatedMethod):
         pieces = method.pieces(config, cut.items)
         pieces = replace(pieces, view=view or pieces.view)
-        check_negative_pool(cut.training, pieces.procedure.negatives, cut.user_ids)
         return LocalEngine(pieces, cut.training, settings.seed, chunk=settings.chunk, dtype=settings.dtype)
     assert isinstance(method, CentralMethod)
     return _with_view(method.trainer(config, cut.training, settings.seed, settings.dtype), settings)
@@ -164,6 +177,9 @@ def make_domain_trainer(settings: Settings, cut: DomainSplit) -> Trainer[Any]:
     """The model of several domains: companies and a server, all of them in one place, or every domain by itself."""
     method = method_named(settings.method)
     config = settings.config()
+    for name, part in cut.parts.items():
+        with said_of(f"domain {name}"):
+            check_negative_pool(part.training, method.negatives(config), part.user_ids)
     if isinstance(method, SiloMethod):
         return _with_view(_silo_engine(method, config, settings, cut), settings)
     if isinstance(method, JointMethod):
@@ -179,8 +195,6 @@ def make_domain_trainer(settings: Settings, cut: DomainSplit) -> Trainer[Any]:
 def _silo_engine(method: SiloMethod, config: Any, settings: Settings, cut: DomainSplit) -> SiloEngine:
     silos = {}
     for name, part in cut.parts.items():
-        with said_of(f"domain {name}"):
-            check_negative_pool(part.training, getattr(config, "train_negatives", 1), part.user_ids)
         users, people = (torch.from_numpy(numbers[name]) for numbers in (cut.matching.users, cut.matching.numbers))
         # Companies that know nothing of each other: each draws for itself.
         seed = fingerprint(settings.seed, name)

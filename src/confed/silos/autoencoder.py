@@ -31,7 +31,7 @@ from torch.nn import functional
 
 from confed.binary_rows import reconstruction, summed
 from confed.data.split import TrainingData
-from confed.initial import Layers, initial, linear_layer, normal, uniform
+from confed.initial import Layers, linear_layer, normal, started, uniform
 from confed.learner import Learner
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer
@@ -44,8 +44,7 @@ class AutoencoderSilo(PreferenceSilo):
     """An encoder with two heads, a table of users and a linear decoder."""
 
     def __init__(self, config: Any, pull: Pull, data: TrainingData, shared: Shared, seed: int, dtype: str) -> None:
-        layers = _layers(config, data.users, data.items)
-        params = {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
+        params = started(seed, _layers(config, data.users, data.items))
         learner = Learner(params, config.learning_rate, getattr(torch, dtype))
         super().__init__(data, shared, seed, learner, pull, dim=config.dim, local_epochs=config.local_epochs)
         self.config = config

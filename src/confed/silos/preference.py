@@ -127,7 +127,7 @@ class PreferenceSilo(Silo):
 
     def _clustered(self, batch: Batch, points: Tensor) -> Tensor:
         pull = self.pull
-        if not pull.clustering or batch.step % pull.cluster_every or not len(points):
+        if not pull.clustering or self._steps_before(batch) % pull.cluster_every or not len(points):
             return points.new_zeros(())
         stream = Stream.of(self.seed, "clusters", batch.round)
         weight = pull.clustering * pull.cluster_every
@@ -135,6 +135,10 @@ class PreferenceSilo(Silo):
             return weight * pull.co_clustering.loss(points, stream, batch.step)
         except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]  # its matrix is not finite
             raise _diverged(f"round {batch.round}") from error
+
+    def _steps_before(self, batch: Batch) -> int:
+        """Since the first round: a round may have fewer steps than lie between two co-clusterings."""
+        return (batch.round - 1) * self.local_epochs * self.steps() + batch.step
 
     def step(self, loss: Tensor) -> None:
         self.learner.step(loss)

@@ -70,6 +70,19 @@ ABLATION = ("B", "P")
 CLUSTERS = (5, 10, 20)
 WEIGHTS = (0.01, 0.02, 0.05, 0.07, 0.1, 0.5)
 DEFAULT_WEIGHTS = {"alignment": 0.05, "clustering": 0.07}
+GENTLE: dict[str, tuple[str, dict[str, Any]]] = {
+    "FPPDM, alignment 0.02": ("fppdm", {"alignment": 0.02}),
+    "alignment 0.02": ("fppdm++", {"alignment": 0.02}),
+}
+"""The pull that did best in figure 4, for every seed: whether it is the exchange that costs, or its weight."""
+TRIED: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "one layer": {"layers": 1},
+    "two layers": {"layers": 2},
+    "a fifth of the learning rate": {"learning_rate": 0.0002},
+    "50 negatives": {"train_negatives": 50},
+}
+"""What might help the local model alone, which falls behind LightGCN; it is at its best within three rounds or so."""
 COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"popularity": ("popularity", {})}
 
 COLD_ROUNDS = 2
@@ -141,6 +154,19 @@ def weights() -> list[Cell]:
     ]
 
 
+def gentle() -> list[Cell]:
+    """FPPDM++'s first seed is in figure 4."""
+    cells = [_cell(name, *choice, "douban", seed=seed) for seed in SEEDS for name, choice in GENTLE.items()]
+    return [cell for cell in cells if cell not in weights()]
+
+
+def tried() -> list[Cell]:
+    return [
+        _cell(f"tried, {name}", "fppdm", ALONE | options, "amazon-game-video", rounds=3)
+        for name, options in TRIED.items()
+    ]
+
+
 def cold() -> list[Cell]:
     """CDRIB's cold users."""
     return [
@@ -187,6 +213,8 @@ PARTS = {
     "ablation": ablation,
     "clusters": clusters,
     "weights": weights,
+    "gentle": gentle,
+    "tried": tried,
     "cold": cold,
     "larger": larger,
 }

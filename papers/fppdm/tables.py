@@ -54,6 +54,7 @@ PAIRS = (
     *zip(GENTLE, ("FPPDM, alone", "FPPDM++, alone"), strict=True),
     (longer("FPPDM"), longer("FPPDM, alone")),
     (longer("FPPDM++"), longer("FPPDM")),
+    (longer("FPPDM++"), "LightGCN, alone"),
 )
 SHOWN = {"alignment 0.02": "FPPDM++, alignment 0.02"}
 """A name that figure 4's own table need not say in full."""

@@ -155,12 +155,13 @@ def weights() -> list[Cell]:
 
 
 def gentle() -> list[Cell]:
-    """FPPDM++'s first seed is in figure 4."""
+    """The weaker pull; FPPDM++'s first seed is in figure 4."""
     cells = [_cell(name, *choice, "douban", seed=seed) for seed in SEEDS for name, choice in GENTLE.items()]
     return [cell for cell in cells if cell not in weights()]
 
 
 def tried() -> list[Cell]:
+    """Settings of the local model."""
     return [
         _cell(f"tried, {name}", "fppdm", ALONE | options, "amazon-game-video", rounds=3)
         for name, options in TRIED.items()

@@ -45,7 +45,7 @@ Layers = dict[str, tuple[tuple[int, ...], Initialiser]]
 
 
 def started(seed: int, layers: Layers) -> dict[str, Tensor]:
-    """All of them."""
+    """The starts of all parameters, by name."""
     return {name: initial(seed, name, shape, draw) for name, (shape, draw) in layers.items()}
 
 

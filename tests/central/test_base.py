@@ -179,14 +179,6 @@ def test_the_protocol_s_excluded_items_are_never_negatives():
     assert set(items[labels == 0].tolist()) == {11}
 
 
-def test_initial_values_are_keyed_by_seed_and_name():
-    one = initial(1, "a", (2, 3), normal(0.5))
-    assert one.dtype == torch.float64
-    assert torch.equal(one, initial(1, "a", (2, 3), normal(0.5)))
-    assert not torch.equal(one, initial(2, "a", (2, 3), normal(0.5)))
-    assert not torch.equal(one, initial(1, "b", (2, 3), normal(0.5)))
-
-
 def test_the_interaction_matrix_counts_repeated_pairs_once():
     matrix = base.interaction_matrix(data([3, 1, 3], [0]), torch.float32)
     assert matrix.dtype == np.float32

@@ -56,3 +56,15 @@ def test_add_rows_accumulates_repeated_indices():
     table = torch.zeros(3, 2, dtype=torch.float64)
     add_rows(table, torch.tensor([2, 0, 2]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64))
     assert table.tolist() == [[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]]
+
+
+@pytest.mark.parametrize("scale", [None, torch.tensor([0.9, 1.0, 0.5], dtype=torch.float64)])
+def test_sums_in_single_precision_do_not_depend_on_chunks(scale):
+    """Many small changes of large numbers: added up in float32 they would be lost."""
+    base = 1e4 + torch.randn(1, 6, 3)
+    index = torch.arange(6).expand(3, -1)
+    rows = base[0].expand(3, -1, -1) + 1e-2 * torch.randn(3, 6, 3)
+    tables = TableRows(base, torch.zeros(3, dtype=torch.int64), index, rows, scale)
+    parts = [tables.of(torch.arange(3) == client).summed_changes() for client in range(3)]
+    torch.testing.assert_close(tables.summed_changes(), sum(parts), rtol=0, atol=1e-9)
+    torch.testing.assert_close(tables.summed_changes(), (rows.double() - base.double()).sum(dim=0), rtol=0, atol=1e-9)

@@ -107,6 +107,27 @@ def _add_rows_of(
                 total[j] += weight * row[j]
 
 
+@compiled
+def _add_changes(
+    base: NDArray[np.floating],
+    base_of: NDArray[np.int64],
+    index: NDArray[np.int64],
+    rows: NDArray[np.floating],
+    weights: NDArray[np.float64],
+    left: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """total[item] += weight · (new row − left · old row), over the rows that each client replaced."""
+    items = len(total)
+    for u in range(len(index)):
+        old, weight, part = base[base_of[u]], weights[u], left[u]
+        for j in range(index.shape[1]):
+            item = index[u, j]
+            if item < items:
+                for k in range(total.shape[1]):
+                    total[item, k] += weight * (np.float64(rows[u, j, k]) - part * np.float64(old[item, k]))
+
+
 @dataclass(frozen=True)
 class TableRows:
     """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
@@ -142,28 +163,18 @@ class TableRows:
     def summed_changes(self, weights: Tensor | None = None) -> Tensor:
         """(items, d) in float64: the sum over clients, weighted if asked, of the table after less the table before.
 
-        New rows are added up in the clients' precision, which halves the time, and each old row is taken off as often
-        as it was replaced: nobody has to remember what was received.
+        Differences are taken and added up in float64, client after client, so that the sum is the same however clients
+        are cut into chunks. Decay is one number for each old table: every row loses its share, and rows that were
+        replaced are held against what decay would have left.
         """
-        _, items, width = self.base.shape
-        rows = self.rows if weights is None else self.rows * weights[:, None, None].to(self.rows.dtype)
-        after = rows.new_zeros(items + 1, width)
-        add_rows(after, self.index.reshape(-1), rows)
-        place = (self.base_of[:, None] * (items + 1) + self.index).reshape(-1)
-        before = self._replaced(place, weights)
-        return after[:items].double() - torch.einsum("gi,gid->id", before, self.base.double())
-
-    def _replaced(self, place: Tensor, weights: Tensor | None) -> Tensor:
-        """(g, items): how much of every old row is gone, given the `place` of those replaced among all versions."""
-        versions, items, _ = self.base.shape
-        if weights is None and self.scale is None:
-            return torch.bincount(place, minlength=versions * (items + 1)).view(versions, -1)[:, :items].double()
-        own = torch.ones(len(self), dtype=torch.float64) if weights is None else weights.double()
-        left = own if self.scale is None else own * self.scale.double()
-        each = left.repeat_interleave(self.index.shape[1])
-        replaced = torch.bincount(place, each, minlength=versions * (items + 1)).view(versions, -1)[:, :items]
-        decayed = torch.zeros(versions, dtype=torch.float64).index_add_(0, self.base_of, own - left)
-        return replaced + decayed[:, None]
+        ones = torch.ones(len(self), dtype=torch.float64)
+        own = ones if weights is None else weights.double()
+        left = ones if self.scale is None else self.scale.double()
+        lost = torch.zeros(len(self.base), dtype=torch.float64).index_add_(0, self.base_of, own * (left - 1.0))
+        total = torch.einsum("g,gid->id", lost, self.base.double())
+        arrays = (self.base, self.base_of, self.index, self.rows, own, left, total)
+        _add_changes(*(tensor.numpy() for tensor in arrays))
+        return total
 
     def dense(self) -> Tensor:
         """(clients, items, d), for tests and for strategies that look at individuals."""

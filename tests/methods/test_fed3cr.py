@@ -186,6 +186,9 @@ class TestOnFedNCF(Fed3CRConformance):
     """Both item tables side by side, of double width; tower and output travel as well."""
 
     options = {**Fed3CRConformance.options, "backbone": "fedncf"}
+    # Cosines of short rows are steep: in two rounds own tables make 27 times as much of a difference of 6e-8 at the
+    # start (measured in float64), and float32 adds such differences in every step.
+    single_precision = 1e-4
     tower = (4, 2, 1)
     names = {
         **{f"{branch}_user": f"inner.{branch}_user" for branch in ("gmf", "mlp")},

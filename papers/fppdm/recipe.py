@@ -7,7 +7,7 @@
     python -m papers.fppdm.figures               # the pictures
 
 One small JSON file per cell in results/. published.toml holds the paper's figures. A run stops after five evaluations
-without a better mean of the domains' validation NDCG@10 (methods.md 7.0 says ten; five fit the machine), ETL, ETL-F and
+without a better mean of the domains' validation NDCG@10 (by default it is ten; five fit the machine), ETL, ETL-F and
 ETL-FC after twenty; an evaluation is a round of five epochs for methods with a server, and five epochs for the others.
 ETL has batches of 32 people: with its own 256, four batches of Douban, it stands at popularity after 200 epochs.
 """

@@ -43,7 +43,7 @@ def test_large_counts_keep_their_order_as_float32_probabilities():
 
 @pytest.mark.parametrize("protocol", [PAPER, STRICT], ids=lambda protocol: protocol.name)
 def test_reference_line_on_movielens(protocol):
-    """methods.md 3.10: 41.5 / 23.0 for one draw of ties and candidates; other draws differ by a point."""
+    """decisions.md "Checks": 41.5 / 23.0 for one draw of ties and candidates; other draws differ by a point."""
     data = load_dataset(require("ml-100k"))
     found = []
     for seed in range(4):

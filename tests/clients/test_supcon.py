@@ -28,7 +28,7 @@ def membership(items=ITEMS):
 
 
 def by_loop(table, of, temperature, form):
-    """The definitions of methods.md 6.13.2, one anchor and one positive at a time."""
+    """The definitions of D-15, one anchor and one positive at a time."""
     if form == "code":
         table = table / table.norm(dim=1, keepdim=True)
     total = 0.0

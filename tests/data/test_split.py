@@ -120,7 +120,7 @@ def test_every_registered_dataset_can_be_split(name, protocol):
 
 
 def test_seen_and_held_out_on_real_data():
-    """MovieLens-100K: the test item depends on the tie rule for about 44 % of the users (methods.md 2, trap 4)."""
+    """MovieLens-100K: the test item depends on the tie rule for about 44 % of the users (decisions.md "Splits")."""
     ml = load_dataset(require("ml-100k"))
     strict, paper = split(ml, STRICT, 0), split(ml, PAPER, 0)
     assert paper.seen.lengths.sum() == 100_000

@@ -101,7 +101,7 @@ def movielens():
 
 
 def test_random_scores_hit_at_chance(movielens):
-    """methods.md 3.9: HR@10 = 10 ± 1, NDCG@10 = 4.54 ± 0.7 with 99 negatives; averaged over seeds to be stable."""
+    """decisions.md "Checks": 10 ± 1 and 4.54 ± 0.7 with 99 negatives; averaged over seeds to be stable."""
     some = split(movielens, STRICT, 0)
     reports = [
         evaluate(STRICT, torch.randn(some.users, some.items, generator=torch.Generator().manual_seed(s)), some, 943)
@@ -120,7 +120,7 @@ def test_constant_scores_on_real_data(movielens):
 
 @pytest.mark.parametrize(("name", "hr", "ndcg"), [("ml-100k", 41.5, 23.0), ("filmtrust", 91.8, 82.5)])
 def test_popularity_reference_lines(name, hr, ndcg):
-    """methods.md 3.10. ± 1.5: its ties were broken by one file's row order, ours by a hash; each is one draw."""
+    """decisions.md "Checks". ± 1.5: its ties were broken by one file's row order, ours by a hash; each is one draw."""
     some = split(load_dataset(require(name)), PAPER, 0)
     counts = np.bincount(some.training.positives.values, minlength=some.items)
     logit = PAPER.model_copy(update={"score_space": "logit"})  # counts saturate as probabilities

@@ -52,7 +52,7 @@ def test_a_user_that_was_not_ranked_scores_zero():
     st.sampled_from(["lost", "expected"]),
 )
 def test_ndcg_lies_between_its_bounds(pairs, ties):
-    """NDCG@K is in [HR@K / log2(K + 1), HR@K], and metrics grow with K (methods.md, appendix B)."""
+    """NDCG@K is in [HR@K / log2(K + 1), HR@K], and metrics grow with K (decisions.md "Checks")."""
     above, equal = (np.array(column) for column in zip(*pairs, strict=True))
     report = Ranks(above, equal).report([5, 10], ties)
     assert report["hr@10"] / math.log2(11) - 1e-9 <= report["ndcg@10"] <= report["hr@10"] + 1e-9

@@ -5,7 +5,7 @@ from confed.evaluation.protocol import PAPER, STRICT, Protocol, protocol_named
 
 
 def test_the_two_protocols_differ_in_the_documented_switches():
-    """methods.md 3.8, the table."""
+    """docs/protocols.md, the table of switches."""
     ours, theirs = STRICT.model_dump(), PAPER.model_dump()
     assert {key for key in ours if ours[key] != theirs[key]} == {
         "name",

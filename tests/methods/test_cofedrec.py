@@ -79,7 +79,7 @@ class CoFedRecConformance(FederatedConformance):
         return Oracle(every, NAMES, {})
 
     def similar_group(self, tables, notes, membership):
-        """methods.md 6.13.4, steps 4 to 6, in plain Python."""
+        """The group of decisions.md "cofedrec", in plain Python."""
         rows = torch.nonzero(membership == notes["category"])[:, 0]
         cosine = torch.nn.functional.cosine_similarity
         scores = [float(cosine(table[rows], tables[notes["core"]][rows], dim=1).sum()) for table in tables]
@@ -109,7 +109,7 @@ class TestOncePerRound(CoFedRecConformance):
         torch.testing.assert_close(pushed.scores[member], expected)
 
     def test_bytes(self):
-        """methods.md 4.5: tables up; down the categories, tables for the group, and once the first table for all."""
+        """decisions.md "Traffic": tables up; down categories, tables for the group, once the first table for all."""
         engine = self.engine(dtype="float32")
         table = ITEMS * 6 * 4
         first = engine.round(1, {})

@@ -219,7 +219,7 @@ class TestOnFedNCF(Fed3CRConformance):
 
 
 MARKS = {"C0": "", "C1": "ACE", "C2": "La", "C3": "Lo", "C4": "La Lo", "C5": "ACE La", "C6": "ACE Lo"}
-"""Table III, as methods.md 6.14.7 reads it."""
+"""Table III, as decisions.md "fed3cr" reads it."""
 
 
 @pytest.mark.parametrize(("variant", "marks"), [*MARKS.items(), ("full", "ACE La Lo")])

@@ -29,7 +29,7 @@ class TestFedNCF(FederatedConformance):
         )
 
     def test_a_row_trained_by_one_client_is_that_clients_row(self):
-        """methods.md, appendix B 7."""
+        """A mean over holders, of whom there is one (decisions.md "fedncf")."""
         engine = self.engine()
         download = engine.pieces.strategy.download()
         cohort, _ = engine._train(np.arange(24), download, 1)

@@ -74,6 +74,6 @@ class TestPFedRec(PFedRecConformance):
 
 
 def test_bytes_are_dense_tables_both_ways():
-    """methods.md 4.5: |P| · m · d floats up and down."""
+    """decisions.md "Traffic": |P| · m · d floats up and down."""
     report = TestPFedRec().trainer(dtype="float32").round(1, {})
     assert report.upload_bytes == report.download_bytes == USERS * ITEMS * 8 * 4

@@ -36,6 +36,6 @@ class TestScalar(FederatedConformance):
 
 @pytest.mark.parametrize(("protocol", "low", "high"), [("paper", 90.0, 100.0), ("strict", 0.0, 12.0)])
 def test_canary(protocol, low, high, tmp_path):
-    """methods.md 3.9: a model that learns nothing passes every published figure under `paper`, and none else."""
+    """decisions.md "Checks": a model that learns nothing passes every published figure under `paper`, and none else."""
     run = confed.run("scalar", require("ml-100k"), protocol=protocol, rounds=50, eval_every=50, out=tmp_path)
     assert low <= run.metrics["hr@10"] <= high

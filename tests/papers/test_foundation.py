@@ -20,7 +20,7 @@ def test_every_result_belongs_to_a_cell_of_the_recipe():
 
 
 def test_arithmetic_of_every_committed_result():
-    """methods.md, appendix B; and the canary."""
+    """decisions.md "Checks": the bounds of NDCG, and the canary."""
     for result in load_results(recipe.RESULTS):
         for values in (result, result["validation"], *result["views"].values()):
             for prefix in ("", "full_"):

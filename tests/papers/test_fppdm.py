@@ -37,7 +37,7 @@ def test_every_cell_has_valid_options(cell):
 
 
 def test_hit_rates_and_ndcg_can_belong_together():
-    """methods.md appendix B, on every committed result: one held-out item bounds NDCG by HR, and its growth too."""
+    """decisions.md "Checks", on every committed result: one held-out item bounds NDCG by HR, and its growth too."""
     checked = 0
     for result in load_results(recipe.RESULTS):
         for views in result["own_round"].values():

@@ -109,7 +109,7 @@ def test_summary_has_what_the_command_line_promises(tmp_path):
 
 
 def test_arithmetic_of_every_line(tmp_path):
-    """methods.md, appendix B: NDCG@K ∈ [HR@K / log2(K + 1), HR@K], HR@10 ≥ HR@5."""
+    """decisions.md "Checks": NDCG@K ∈ [HR@K / log2(K + 1), HR@K], HR@10 ≥ HR@5."""
     _, folder = start(tmp_path, settings("fedmf"))
     for line in folder.metrics():
         for metrics in line["views"]["global"].values():

@@ -1,4 +1,4 @@
-"""ETL: two domains' autoencoders with a map between them, in one place (Chen et al. 2023; methods.md 7.8).
+"""ETL: two domains' autoencoders with a map between them, in one place (Chen et al. 2023; decisions.md "etl").
 
     h_x = Enc_x(dropout(x_u)),  h_y = Enc_y(dropout(y_u)),   Enc = Linear–ReLU–Linear
     f_x = h_x + e_u,  f_y = h_y + e_u,  z = ReLU(f),         e_u is the user's embedding in both domains

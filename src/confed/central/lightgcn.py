@@ -1,4 +1,4 @@
-"""LightGCN: embeddings smoothed over the user-item graph, ranked by BPR (He et al. 2020; methods.md 5.3).
+"""LightGCN: embeddings smoothed over the user-item graph, ranked by BPR (He et al. 2020; decisions.md "lightgcn").
 
     Â = D^{-1/2} A D^{-1/2},  A = [[0, R], [Rᵀ, 0]]        the graph of training edges, no self loops
     E = (E⁰ + ÂE⁰ + … + Â^L E⁰) / (L + 1),  s_ui = E_u · E_i
@@ -6,7 +6,7 @@
 
 over triples (user u, positive i, negative j), with Adam. As in the official code an epoch is as many triples
 as there are training interactions, with users drawn uniformly over users, not over interactions, and the
-regulariser acts on layer-0 rows. Deviations: width 32, as in the comparison of S4 (official: 64); repeated
+regulariser acts on layer-0 rows. Deviations: width 32, as Fed3CR compares with it (official: 64); repeated
 pairs are one edge; negatives come from outside `TrainingData.excluded`, so the protocol decides whether they
 avoid the held-out items, where the official sampler avoids training items only, which is `strict`.
 

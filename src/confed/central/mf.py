@@ -1,4 +1,4 @@
-"""MF: matrix factorisation of implicit feedback in one place (Koren et al. 2009; methods.md 5.1).
+"""MF: matrix factorisation of implicit feedback in one place (Koren et al. 2009; decisions.md "mf").
 
     s_ui = P[u] · Q[i],    minimise the mean over rows of  softplus(s) − y·s
 
@@ -22,7 +22,7 @@ from confed.scoring import Scorer, dot_scorer
 
 
 class MFConfig(PointwiseConfig):
-    """Defaults: S0 of methods.md."""
+    """Defaults: those of CoFedRec's comparison."""
 
 
 class MFTrainer(PointwiseTrainer):

@@ -1,4 +1,4 @@
-"""NeuMF: neural collaborative filtering in one place (He et al. 2017; methods.md 5.2).
+"""NeuMF: neural collaborative filtering in one place (He et al. 2017; decisions.md "neumf").
 
     gmf      s = h · (p_u ⊙ q_i) + b
     mlp      s = h · z_L + b,                      z_0 = [p_u ; q_i],  z_l = ReLU(W_l z_{l−1} + c_l)

@@ -1,4 +1,4 @@
-"""PMLAM: users and items as Gaussians, ranked by triplets whose margins are learnt (Ma et al. 2020; methods.md 7.2).
+"""PMLAM: users and items as Gaussians, ranked by triplets with learnt margins (Ma et al. 2020; decisions.md "pmlam").
 
     W²(a, b) = |μ_a − μ_b|² + |σ_a − σ_b|²,   σ = Σ^{1/2} = softplus(ρ),   s_ui = −W²(u, i)
     L_fix = Σ [W²(a, p) − W²(a, n) + m]₊        L_ada = Σ [W²(a, p) − W²(a, n) + f(a, p, n)]₊
@@ -19,7 +19,7 @@ derivative of L_ada along v, and of that only the active triples' f depends on �
 touch take part, and inactive triples are left out. One Adam serves Θ and Φ: it keeps moments and counts steps by
 parameter, and passes over those without a gradient, so that it is the same as one for each.
 
-Reconstructed, as methods.md says: the input of f and its tanh. Not told by the paper, and our decision: ρ keeps Σ
+Reconstructed: the input of f and its tanh. Not told by the paper, and our decision: ρ keeps Σ
 positive; it starts near 0, which clipping turns into σ = d^{-1/4} before the first step. A network's hidden layer has d
 units; weights start as those of torch's linear layers, b₂ at 0. Losses are sums over a step's triples, as the paper
 writes them, so that the inner step does not shrink as the batch grows. ε is drawn once for a row and step, and serves

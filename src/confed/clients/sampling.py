@@ -1,6 +1,7 @@
 """A client's rows of one round: its positives, q negatives for each, and the order in which batches take them.
 
-Negatives are drawn once per round and reused by all its local epochs; rows are reshuffled every epoch (methods.md 1).
+Negatives are drawn once per round and reused by all its local epochs; rows are reshuffled every epoch (decisions.md
+"Local training").
 Everything is vectorised over the clients of a chunk and keyed by client, so that chunks do not matter.
 """
 

@@ -88,7 +88,7 @@ class DomainsEntry:
     name: str
     title: str
     domains: Mapping[str, DomainFile]
-    """In their order, which CDRIB's cold split depends on (methods.md 3.11)."""
+    """In their order, which CDRIB's cold split depends on (decisions.md "Several domains")."""
     terms: str
     citation: str
     optional: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Data of several domains, cut for evaluation (methods.md 3.11).
+"""Data of several domains, cut for evaluation (D-5, decisions.md "Several domains").
 
 `warm`: in every domain each user's last item is held out for the test and the one before for validation, as `split`
 does it; the users are those whom all domains know, or, with population=all, every user of every domain. In a domain

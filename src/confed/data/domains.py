@@ -1,7 +1,7 @@
 """Domains: the interactions of several companies (or departments) that know some of the same people.
 
-A user id means the same person in every domain; an item id means something only within its own (methods.md 7.0). The
-domains have an order, because CDRIB's cold split calls them the first and the second (methods.md 3.11). Users who are
+A user id means the same person in every domain; an item id means something only within its own. The
+domains have an order, because CDRIB's cold split calls them the first and the second (D-5). Users who are
 known to some domains only are normal; a domain that knows nobody whom another one knows is a mistake, most often ids
 that are written in another way, and it is refused here, before a method silently learns nothing from it.
 """
@@ -166,7 +166,7 @@ class Domains:
         return self._with_rows(f"keeping ratings of at least {min_rating:g}", rows)
 
     def core(self, users: int, items: int) -> Domains:
-        """Users with at least `users` rows in every domain, items with at least `items` (methods.md D-3).
+        """Users with at least `users` rows in every domain, items with at least `items` (D-3).
 
         A dropped item can leave a user with too few rows and the other way round, so both rules are applied until
         they change nothing. What is left does not depend on which rule goes first.

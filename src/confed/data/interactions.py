@@ -42,7 +42,7 @@ class Interactions:
     titles: Mapping[str, str] = field(default_factory=dict)
     """Item id to title, for those that are known."""
     pseudo_time: PseudoTime = "file-order"
-    """Which order the published loaders invent where there is no time (methods.md D-2)."""
+    """Which order the published loaders invent where there is no time (D-2)."""
     users: list[str] = field(init=False)
     """Distinct ids, numerically sorted if all are integers, else as text."""
     items: list[str] = field(init=False)

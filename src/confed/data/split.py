@@ -1,12 +1,12 @@
 """Leave-one-out: each user's latest interaction is the test item, the one before it the validation item.
 
-The rules (methods.md 3.1, 3.7, 3.8) depend on the protocol: what counts as latest where time stamps tie or are
+The rules (decisions.md "Splits") depend on the protocol: what counts as latest where time stamps tie or are
 missing, whether repeated pairs are kept, and from which items training negatives may be drawn. The result keeps
 training and held-out items apart: clients are built from `TrainingData` alone, the evaluator gets the `Split`.
 
 Ties under `paper`: the published code takes, of several rows at the user's last instant, the one that stands first in
 its file. Copies of a dataset differ in row order, so "first" must not mean the file's; and it must not mean the
-smallest item id either (methods.md 3.7 and 3.8 together would say so), because MovieLens numbers popular films first:
+smallest item id either (as it would after sorting), because MovieLens numbers popular films first:
 with that rule the test items of MovieLens-100K, 44 % of which hang on ties, become popular ones and popularity alone
 rises from HR@10 41.5 to 46.9, PFedRec from 71 to 75. Published files are in random order, so we break ties by a fixed
 hash of (user, item): random with respect to popularity, the same for every copy.

@@ -1,4 +1,4 @@
-"""The items against which a held-out item is ranked when ranking all of them is not asked for (methods.md 3.2)."""
+"""The items against which a held-out item is ranked where not all of them are ranked (decisions.md "Candidates")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks what users who are new to a domain took up there, one interaction after another (methods.md 3.11, `cold`).
+"""Ranks what users who are new to a domain took up there, one interaction after another (D-5, `cold`).
 
 Every held-out interaction is ranked against items that somebody trained on, without the user's own held-out ones:
 sampled, and all of them. Metrics are means over interactions. CDRIB draws its candidates with replacement; ours are

@@ -1,4 +1,4 @@
-"""Ranking metrics of one held-out item, with exact treatment of ties (methods.md 3.3).
+"""Ranking metrics of one held-out item, with exact treatment of ties (decisions.md "Metrics").
 
 A ranking is stored as two numbers per user: how many candidates score strictly above the held-out item, and how many
 tie with it. Every metric at every K follows from them.

@@ -3,7 +3,7 @@
     RBO_ext = X_k/k · p^k + (1 − p)/p · Σ_{d=1}^{k} X_d/d · p^d
 
 X_d is the number of items that the two prefixes of length d share. Cut off at depth k without extrapolation it could
-not exceed 1 − p^k, which is 0.395 for the usual k = 50, p = 0.99 (methods.md 6.14.10, D-29).
+not exceed 1 − p^k, which is 0.395 for the usual k = 50, p = 0.99 (D-29).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ protocols"). `strict`, the default, is what our own claims rest on. Each switch 
 of each can be measured.
 
 Data of several domains is evaluated under `warm`, which is `strict` in every domain, or under `cold`: users who are new
-to a domain (methods.md 3.11).
+to a domain (D-5).
 """
 
 from __future__ import annotations

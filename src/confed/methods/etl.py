@@ -1,8 +1,8 @@
 """ETL's autoencoders, with two domains in one place (`etl`) and between companies (`etl-f`, `etl-fc`).
 
-    etl      Chen et al.: two domains, all rows in one place (`central.etl`; methods.md 7.8)
+    etl      Chen et al.: two domains, all rows in one place (`central.etl`; decisions.md "etl")
     etl-f    FPPDM's exchange on ETL's autoencoders: the companies send mean and deviation of shared users and are drawn
-             towards the server's barycentre of them (`silos.autoencoder`; methods.md 7.13, D-41)
+             towards the server's barycentre of them (`silos.autoencoder`; D-41)
     etl-fc   etl-f, and users with similar tastes are drawn together as in FPPDM++
 
 Liu et al. (IJCAI 2023) name the last two a "method extension" and print no formulas; the table of their figures is

@@ -10,7 +10,7 @@ alone, C2 L_a, C3 L_o, C4 both terms without ACE, C5 ACE with L_a, C6 ACE with L
 inferred, the marks are missing in our copy). `ace`, `consistency` and `complementarity` change one part of a variant: a
 learned matrix for everybody in place of ACE (table IV), and what the two terms are compared with (figure 4).
 
-No code is published, and the paper leaves much open (methods.md 6.14; decisions D-19 to D-30): three layers with ReLU;
+No code is published, and the paper leaves much open (D-19 to D-30): three layers with ReLU;
 prototypes carry gradient; top-one probabilities are a softmax; E in L_o is divided by the number of items; everybody
 takes part; rates shrink as in FedRAP. Algorithm 1 does not step the user vector; here it is stepped. Rates, initial
 values, the weights of the terms and what α does were searched for (docs/fed3cr.md): the paper sets α, which stands in

@@ -1,7 +1,7 @@
-"""FedMF: federated matrix factorisation (Chai et al. 2020), in the implicit-feedback form the seeds compare with.
+"""FedMF: federated matrix factorisation (Chai et al. 2020), in the implicit-feedback form that papers compare with.
 
 A client keeps its user vector and steps it together with its copy of the item table on the batch-mean cross-entropy.
-What the server makes of the tables is open (methods.md 6.2): the original adds up all changes; the papers that compare
+What the server makes of the tables is open (D-8): the original adds up all changes; the papers that compare
 with it average, without saying how the item step makes up for the dilution. D-8 takes the sum and asks for a choice on
 validation data. On MovieLens-100K (`strict`, validation HR@10, 150 rounds, seed 0) we saw: sum with learning rate 0.01,
 0.05, 0.1: 45.4, 45.4, 49.8; count: 11.0; mean with the item step scaled as in PFedRec by items · η, η = 1, 10, 80:

@@ -2,7 +2,7 @@
 
 NeuMF on the device: user vectors stay, both item tables, the tower and the output layer travel. All parameters take
 one joint Adam step per batch. The server averages the networks weighted by the clients' numbers of rows, and each item
-row over the clients that changed it (MF-FedAvg, methods.md 6.3).
+row over the clients that changed it (MF-FedAvg; decisions.md "fedncf").
 """
 
 from __future__ import annotations

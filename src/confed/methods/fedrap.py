@@ -23,7 +23,8 @@ so compares means over all epochs so far. The nuclear norm is divided by the row
 are; the code's is not. Not built: noise on what is uploaded, which the paper has and the code has not, and the code's
 count of entries of C below 1e-4.
 
-Of all methods this one gains most from the leak of the `paper` protocol: D_u is never averaged away (methods.md 3.6).
+Of all methods this one gains most from the leak of the `paper` protocol: D_u is never averaged away (decisions.md
+"Training negatives").
 """
 
 from __future__ import annotations

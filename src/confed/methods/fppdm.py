@@ -3,12 +3,12 @@
 Each company encodes its users and items as Gaussians over its own graph (`silos.graph`), sends mean and deviation of
 the users that others know too, and is drawn towards the server's barycentre of them (`silos.preference`,
 `server.barycentre`). FPPDM++ also draws users with similar tastes together (`silos.compactness`). Interactions, items
-and weights never leave; methods.md 7.11 and 7.12.
+and weights never leave; decisions.md "fppdm" and decisions.md "fppdm++".
 
 Variants: `alone` never exchanges anything; of FPPDM++ also `B` (points in place of distributions, no co-clustering) and
 `P` (points with co-clustering), figure 3 of the paper.
 
-Deviations from the paper, which leaves much open (methods.md 7.0, D-35 to D-43): deviations are softplus(raw) + 1e-4;
+Deviations from the paper, which leaves much open (D-35 to D-43): deviations are softplus(raw) + 1e-4;
 the positive stands in the denominator of ℓ_R, 10 negatives; ℓ_R is a mean over the batch's rows, ℓ_P and ℓ_C over its
 users (`silos.preference` says what that does to their weights); λ_P is 0 in round 1; a user
 is averaged over the companies that have interactions of him; K-Means sees the spectral rows at unit scale, without

@@ -1,4 +1,4 @@
-"""Control: one number per user and item, and no sharing (methods.md 3.6).
+"""Control: one number per user and item, and no sharing (decisions.md "Training negatives").
 
 It learns nothing but which items it was shown. Under the `paper` protocol it still passes every published figure on
 MovieLens-100K, because training negatives avoid the held-out items; under `strict` it is at chance.

@@ -1,4 +1,4 @@
-"""FedMF and FedGNN between companies: private item tables, averaged user rows (methods.md 7.4, 7.5; D-32).
+"""FedMF and FedGNN between companies: private item tables, averaged user rows (D-32).
 
     fedmf-silo    logit P[u] · Q[i], cross-entropy with 4 negatives
     fedgnn-silo   LightGCN's propagation on the company's own graph from (P, Q), BPR

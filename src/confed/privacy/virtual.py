@@ -1,7 +1,7 @@
 """Virtual ratings: random items with random labels among the real ones, so that an upload says less about its sender.
 
 At ratio ρ a client adds, every round, ⌊ρ·|D_u|⌋ items drawn from its pool of training negatives, each a positive or a
-negative by a fair coin (methods.md 6.13.10, D-18).
+negative by a fair coin (D-18).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A company that reads a user's row and writes it again: ETL's autoencoder with distributions (methods.md 7.13, D-41).
+"""A company that reads a user's row and writes it again: ETL's autoencoder with distributions (D-41).
 
     h = ReLU(A·dropout(x) + a),   μ = B·h + b + e_u,   σ = softplus(C·h + c) + 1e-4
     z = μ + σ ⊙ ε in training, μ in scoring;   x̂ = D·z + d
@@ -9,7 +9,7 @@ domain is read or written: no cross reconstruction, no map W, no shared e_u. ℓ
 points [μ ; σ] as the batch's dropout leaves them. A user without interactions has an empty row: nothing is
 reconstructed, but ℓ_P moves his e_u.
 
-What S3 and D-41 leave open, and how it is read here:
+What the paper and D-41 leave open, and how it is read here:
 - The two heads share the first layer. e_u enters μ only, so that all users without interactions have the same σ.
 - The decoder is one linear layer, on z itself. ETL's own code has Linear–ReLU–Linear on ReLU(f).
 - There is no prior: ETL's discriminators are left out, as D-41 has it, and nothing but ℓ_P keeps σ from shrinking.

@@ -1,4 +1,4 @@
-"""Compactness co-clustering: which users of a batch belong together (Liu et al. 2023, Eq. 8 to 11; methods.md 7.12).
+"""Compactness co-clustering: which users of a batch belong together (Liu et al., Eq. 8 to 11; decisions.md "fppdm++").
 
     s_ij = softmax_{j≠i}( −(D_ij + η |f_i − f_j|²) / ε )          similarity, with entropy                    (Eq. 8)
     F    = the M eigenvectors of L = diag(S̄1) − S̄ with the smallest eigenvalues, S̄ = (S + Sᵀ)/2              (Eq. 9)
@@ -7,7 +7,7 @@
     ℓ_C  = mean_i Σ_j ζ_ij D(x_i, c_j)                                                                       (Eq. 11)
 
 S and F alternate, beginning with F = 0; all but the last line is computed without gradient, and the centres are
-constants in it (D-39). As decided in methods.md: the diagonal of S is masked, D is divided by its mean, L is
+constants in it (D-39). As decided: the diagonal of S is masked, D is divided by its mean, L is
 symmetrised (D-40); the second F comes from two steps of orthogonal iteration that start at the first.
 
 Deviation: K-Means sees the rows of F scaled to a mean squared length of 1. With FᵀF = I a column has variance 1/N, and

@@ -1,4 +1,4 @@
-"""Silos that know users as preference distributions: what FPPDM adds to a local model (methods.md 7.11 to 7.13).
+"""Silos that know users as preference distributions: what FPPDM adds to a local model (decisions.md "fppdm").
 
     minimise  ℓ_R + λ_P ℓ_P + λ_C ℓ_C
 
@@ -8,7 +8,7 @@ with similar tastes together (`compactness`). All that a local model has to give
 
 Both are means over the users of a batch, among whom a user that nobody else knows counts as 0 in ℓ_P: the weights mean
 the same whether all users are shared or few. ℓ_R is a mean over the batch's rows, of which a graph has several for some
-users; next to sums of all three (methods.md 7.11), λ_P and λ_C are about 1.3 times as large as printed on Douban.
+users; next to sums of all three, λ_P and λ_C are about 1.3 times as large as printed on Douban.
 
 A shared user without interactions in the domain is in no batch. So that the company gets an idea of him nevertheless,
 which ℓ_P alone can give it (D-38), every epoch passes these users too, spread evenly over its batches.

@@ -1,7 +1,7 @@
 """FedRAP's terms on its two tables, the shared one and the client's own (Li et al., ICLR 2024).
 
 `Apart` drives the tables away from each other, `Small` keeps the shared one sparse or small. As in the published code
-they look at the rows of the batch only (methods.md 6.12, D-14); `ApartWhole` and `SparseWhole` are the paper's own
+they look at the rows of the batch only (D-14); `ApartWhole` and `SparseWhole` are the paper's own
 form on whole tables. Their weights grow with the rounds, w · tanh(t / 10), unless they are `constant`.
 """
 

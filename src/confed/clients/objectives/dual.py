@@ -3,7 +3,7 @@
 Consistency: both views should rank items alike. `ListNet` is the paper's L_a; `AlikeRows` (L_s) and `Contrast` (L_c)
 are what it is compared with. Complementarity: they should not say the same. `Orthogonal` is the paper's L_o; `FarApart`
 (L_2) and `Independent` (L_m) are what it is compared with. The formulas of the four others, and the scale of L_o, are
-ours: the paper prints none (methods.md 6.14.3, 6.14.9).
+ours: the paper prints none (D-23, D-28).
 
 Every term gives its gradient by both whole tables. What is nonlinear in a few numbers per item or pair is left to
 autograd; products with whole tables are written out.

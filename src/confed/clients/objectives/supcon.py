@@ -1,7 +1,7 @@
 """Supervised contrastive learning on item clusters: items of one category attract, all others repel.
 
 `code` is the form of CoFedRec's published code: unit vectors, the logarithm inside the mean over positives, a mean over
-anchors and the factor τ / 0.5 (methods.md 6.13.2, D-15). With x the unit rows, c(i) the category of item i with n
+anchors and the factor τ / 0.5 (D-15). With x the unit rows, c(i) the category of item i with n
 items and S the sum of their unit rows,
 
     L = (τ / τ_b) · 1/m · Σ_i [ log Σ_{a≠i} exp(x_i·x_a / τ) − x_i · (S_c(i) − x_i) / ((n_c(i) − 1) τ) ].

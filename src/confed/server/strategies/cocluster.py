@@ -5,7 +5,7 @@ similarity to the core user on that category's rows → those before the elbow a
 pushed to them. All others keep the tables they have. Everybody receives the items' categories, for the next round's
 contrastive term. Other shared parameters follow `inner`.
 
-Defined here where the paper is silent (methods.md 6.13.11): the category is drawn among those that have items; equal
+Defined where the paper is silent (decisions.md "cofedrec"): the category is drawn among those that have items; equal
 scores, a single participant or an elbow at the core user itself make no group this round.
 
 `categories_per_round` > 1 is the paper's future work: the similar group is split again at the elbow on another

@@ -20,13 +20,15 @@ from confed.clients.sampling import draw_rows
 from confed.data.split import Split
 from confed.engines.base import Trainer
 from confed.engines.local import LocalEngine
-from confed.evaluation.evaluator import Evaluator
+from confed.evaluation.evaluator import Evaluator, Result
+from confed.messages import dense
 from confed.methods.base import FederatedMethod
 from confed.methods.registry import method_named
 from confed.random import Stream
 from confed.runs.runner import make_trainer
 from confed.runs.settings import resolve
 from tests import tiny
+from tests.wire import carry_bytes, tally_through_bytes
 
 SEED = 3
 
@@ -184,22 +186,47 @@ class FederatedConformance(TrainerConformance):
         assert not private & strategy.uploads
 
     def test_uploads_have_the_declared_shapes_only(self) -> None:
-        """A table travels whole, whatever the client touched; networks and counts have the size of the spec."""
+        """A table travels whole, whatever the client touched; networks and facts have the size of the spec."""
         engine = self.engine()
         strategy, backbone = engine.pieces.strategy, engine.pieces.backbone
-        cohort, _ = engine._train(np.arange(tiny.USERS), strategy.download(), 1)
+        cohort = engine.gateway.train_chunk(1, strategy.download(), np.arange(tiny.USERS))
         shapes = {spec.name: (tiny.USERS, *spec.shape) for spec in backbone.named(scope="shared")}
+        shapes |= {"held": (tiny.USERS, tiny.ITEMS)}
         upload = cohort.upload(strategy.uploads)
         for name, tensor in upload.tensors.items():
-            sent = tensor if isinstance(tensor, torch.Tensor) else tensor.dense()
-            assert tuple(sent.shape) == shapes.get(name, (tiny.USERS,))
-        floats = sum(int(np.prod(shape[1:])) for shape in shapes.values())
-        counts = tiny.USERS * 8 if "samples" in strategy.uploads else 0
-        assert upload.nbytes == tiny.USERS * floats * 8 + counts
+            assert tuple(dense(tensor).shape) == shapes.get(name, (tiny.USERS,))
+
+    def test_bytes_are_those_of_every_clients_message(self) -> None:
+        engine = self.engine()
+        strategy = engine.pieces.strategy
+        download = strategy.download()
+        upload = self.engine().gateway.train_chunk(1, download, np.arange(tiny.USERS)).upload(strategy.uploads)
+        report = engine.round(1, {})
+        alone = [upload.of(torch.arange(tiny.USERS) == place) for place in range(tiny.USERS)]
+        assert report.upload_bytes == sum(len(one.to_bytes()) for one in alone)
+        if download.tables and not engine.pieces.backbone.named(scope="shared", kept=True):
+            places = torch.arange(tiny.USERS).split(1)
+            assert report.download_bytes == sum(len(download.of(place).to_bytes()) for place in places)
+
+    def test_every_message_goes_through_bytes_and_changes_nothing(self) -> None:
+        evaluator = Evaluator(tiny.cut(), tiny.TINY_STRICT, SEED)
+        found = []
+        for engine in (self.engine(), carry_bytes(self.engine())):
+            cards = {view: evaluator.scorecard() for view in engine.views}
+            engine.round(1, {})
+            report = engine.round(2, cards)
+            found.append((engine.state(), report.server, {view: card.tally() for view, card in cards.items()}))
+        (state, notes, tallies), (carried, other_notes, _) = found
+        assert_close_states(state, carried, 1e-10)
+        assert notes == other_notes
+        for tally in tallies.values():
+            again = tally_through_bytes(tally, evaluator.rankings)
+            one, other = (Result.of(t, evaluator.rankings, tiny.TINY_STRICT).metrics("test") for t in (tally, again))
+            assert one == other
 
     def test_asking_for_a_private_tensor_is_refused(self) -> None:
         engine = self.engine()
-        cohort, _ = engine._train(np.arange(4), engine.pieces.strategy.download(), 1)
+        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.arange(4))
         for spec in engine.pieces.backbone.named(scope="private"):
             with pytest.raises(ValueError, match="private"):
                 cohort.upload([spec.name])
@@ -211,7 +238,7 @@ class FederatedConformance(TrainerConformance):
         recorder = Recorder(tiny.USERS, tiny.ITEMS)
         report = engine.round(1, {engine.view: recorder})
         assert report.participants == 6
-        taking_part = engine.pieces.selection.participants(tiny.USERS, SEED, 1)
+        taking_part = engine.pieces.selection.participants(np.arange(tiny.USERS), SEED, 1)
         absent = np.setdiff1d(np.arange(tiny.USERS), taking_part)
         for name, value in engine.store.tensors.items():
             assert torch.equal(value[absent], before[name][absent])

@@ -12,14 +12,16 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from confed.data.domain_split import DomainSplit
+from confed.engines.base import RoundReport
 from confed.engines.domains import DomainTrainer, SiloEngine
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
-from confed.records import PeopleRows
+from confed.messages import PeopleRows
 from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
 from tests import tiny_domains
 from tests.conformance import SEED, Recorder, assert_equal_states
+from tests.wire import carry_bytes
 
 
 def _side_by_side(rows: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -56,8 +58,8 @@ class DomainConformance:
         assert isinstance(trainer, DomainTrainer)
         return trainer
 
-    def trained(self, rounds: int = 2, **settings: Any) -> DomainTrainer:
-        trainer = self.trainer(**settings)
+    def trained(self, rounds: int = 2, trainer: DomainTrainer | None = None, **settings: Any) -> DomainTrainer:
+        trainer = trainer or self.trainer(**settings)
         for number in range(1, rounds + 1):
             trainer.round(number, {})
         return trainer
@@ -141,6 +143,9 @@ class SiloConformance(DomainConformance):
 
     def sent(self, engine: SiloEngine, number: int) -> list[PeopleRows]:
         """All that reaches the server in a round."""
+        return self.sent_and_reported(engine, number)[0]
+
+    def sent_and_reported(self, engine: SiloEngine, number: int) -> tuple[list[PeopleRows], RoundReport]:
         seen: list[PeopleRows] = []
         aggregate = engine.server.aggregate
 
@@ -149,8 +154,9 @@ class SiloConformance(DomainConformance):
             aggregate(uploads)
 
         engine.server.aggregate = spy  # type: ignore[method-assign]
-        engine.round(number, {})
-        return seen
+        report = engine.round(number, {})
+        engine.server.aggregate = aggregate  # type: ignore[method-assign]
+        return seen, report
 
     def test_nothing_but_the_declared_rows_of_shared_users_leaves_a_company(self) -> None:
         engine = self.engine()
@@ -175,18 +181,21 @@ class SiloConformance(DomainConformance):
                     torch.testing.assert_close(table[person], torch.cat(rows).mean(dim=0))
 
     def test_bytes_are_those_of_the_rows(self) -> None:
-        engine = self.engine()
-        width = sum(table.shape[1] for table in self.engine_after_a_round(engine).server.state().values())
-        report = engine.round(2, {})
-        told = sum(int(silo.shared.known.sum()) for silo in engine.silos.values())
-        heard = sum(len(silo.shared.users) for silo in engine.silos.values())
-        assert (report.upload_bytes, report.download_bytes) == (8 * width * told, 8 * width * heard)
+        engine = self.engine_after_a_round(self.engine())
+        received = [engine.server.download(silo.shared.people) for silo in engine.silos.values()]
+        sent, report = self.sent_and_reported(engine, 2)
+        assert report.upload_bytes == sum(len(rows.to_bytes()) for rows in sent)
+        assert report.download_bytes == sum(len(rows.to_bytes()) for rows in received if rows)
         assert sum(engine.upload_parts().values()) == report.upload_bytes
 
     @staticmethod
     def engine_after_a_round(engine: SiloEngine) -> SiloEngine:
         engine.round(1, {})
         return engine
+
+    def test_rows_go_through_bytes_and_change_nothing(self) -> None:
+        direct, carried = self.trained(), self.trained(trainer=carry_bytes(self.trainer()))
+        assert_equal_states(direct.state(), carried.state(), tolerance=0)
 
     def test_companies_learn_from_each_other(self) -> None:
         """What one company has changes another's model from the second round on, and only through the server."""

@@ -1,6 +1,6 @@
 import torch
 
-from confed.learner import Learner, batches_of, part_of
+from confed.learner import Learner, batches_of
 
 
 def stepped(learner, steps):
@@ -40,8 +40,3 @@ def test_batches_keep_the_short_one():
     rows = list(batches_of(4, torch.arange(10), torch.arange(10) * 2))
     assert [len(first) for first, _ in rows] == [4, 4, 2]
     assert all(torch.equal(second, 2 * first) for first, second in rows)
-
-
-def test_a_part_is_not_another_whose_name_begins_alike():
-    one, other = torch.zeros(1), torch.ones(1)
-    assert part_of({"a/x": one, "a/b/x": other, "ab/x": other, "x": other}, "a") == {"x": one, "b/x": other}

@@ -21,6 +21,10 @@ class DivergedError(ConfedError):
     """Training left what numbers can hold: other settings are needed, and the same ones will fail again."""
 
 
+class MessageError(ConfedError):
+    """Bytes that are not the message that was expected."""
+
+
 class StoppedError(ConfedError):
     """The user broke a run off."""
 

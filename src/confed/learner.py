@@ -11,11 +11,6 @@ import torch
 from torch import Tensor
 
 
-def part_of(state: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
-    """What a state holds below `part/`."""
-    return {name.removeprefix(f"{part}/"): value for name, value in state.items() if name.startswith(f"{part}/")}
-
-
 class Learner:
     """Named parameters and their Adam."""
 

@@ -44,7 +44,7 @@ def test_unknown_method():
 
 def test_a_method_between_companies_says_what_travels():
     facts = json.loads(invoke("methods", "show", "fppdm++", "--json").stdout)
-    assert facts["uploads"] == ["deviation", "mean"]
+    assert facts["uploads"] == ["deviation", "loss", "mean"]
     assert facts["view"] == "local"
     assert "salted hashes" in facts["discloses"]
 

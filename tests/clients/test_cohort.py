@@ -10,8 +10,8 @@ from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.initial import normal
+from confed.messages import Download
 from confed.random import Stream
-from confed.records import Download
 from tests.tiny import ITEMS, USERS, cut
 
 

@@ -11,9 +11,9 @@ from confed.clients.objectives.additive import Curriculum, Small
 from confed.clients.procedures import Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.messages import Download
 from confed.methods.registry import method_named
 from confed.random import Stream
-from confed.records import Download
 from tests.tiny import ITEMS, USERS, cut
 
 BACKBONE = Additive(ITEMS, 4, 0.5)

@@ -11,9 +11,9 @@ from confed.clients.cohort import Cohort
 from confed.clients.fused_dual import fusable_dual
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.messages import Download
 from confed.methods.registry import method_named
 from confed.random import Stream
-from confed.records import Download
 from tests.tiny import ITEMS, USERS, cut
 
 OPTIONS = {

@@ -2,7 +2,7 @@ import torch
 
 from confed.clients.backbones import LinearHead
 from confed.clients.store import ClientStore
-from confed.records import Push
+from confed.messages import Push
 
 
 def store():

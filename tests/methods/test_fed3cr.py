@@ -79,7 +79,7 @@ class Fed3CRConformance(FederatedConformance):
 class TestFed3CR(Fed3CRConformance):
     def test_what_travels_is_the_consensus_and_the_generator(self):
         engine = self.engine()
-        assert engine.pieces.strategy.uploads == {"items", *GENERATOR}
+        assert engine.pieces.strategy.uploads == {"items", *GENERATOR, "loss"}
         assert {spec.name for spec in engine.pieces.backbone.named(scope="private")} == {"user", "own"}
 
     def test_the_generator_has_the_published_size(self):
@@ -95,7 +95,7 @@ class TestWithoutTerms(Fed3CRConformance):
 
     def test_tables_are_compact(self):
         engine = self.engine()
-        cohort, _ = engine._train(np.arange(tiny.USERS), engine.pieces.strategy.download(), 1)
+        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.arange(tiny.USERS))
         assert cohort.tables["own"].shape[1] < tiny.ITEMS
 
 

@@ -32,7 +32,7 @@ class TestFedNCF(FederatedConformance):
         """A mean over holders, of whom there is one (decisions.md "fedncf")."""
         engine = self.engine()
         download = engine.pieces.strategy.download()
-        cohort, _ = engine._train(np.arange(24), download, 1)
+        cohort = engine.gateway.train_chunk(1, download, np.arange(24))
         touched = cohort.rows.touched
         holders = torch.bincount(touched.reshape(-1), minlength=ITEMS + 1)[:ITEMS]
         alone = torch.nonzero(holders == 1)[:, 0]

@@ -69,7 +69,7 @@ class TestFedRAP(FedRAPConformance):
     def test_the_personal_table_stays_and_is_never_averaged(self):
         engine = self.trained(2, trainer=self.engine())
         own = engine.store.tensors["own"]
-        assert engine.pieces.strategy.uploads == {"items"}
+        assert engine.pieces.strategy.uploads == {"items", "loss"}
         assert not torch.equal(own[0], own[1])
 
     def test_rates_shrink_round_by_round(self):

@@ -24,9 +24,12 @@ class PFedRecConformance(FederatedConformance):
 class TestLocalOnly(PFedRecConformance):
     method = "local-only"
 
-    def test_nothing_travels(self):
-        report = self.trainer().round(1, {})
-        assert report.upload_bytes == report.download_bytes == 0
+    def test_nothing_travels_but_the_loss(self):
+        engine = self.engine()
+        report = engine.round(1, {})
+        assert engine.pieces.strategy.uploads == {"loss"}
+        assert report.download_bytes == 0
+        assert report.upload_bytes < report.participants * 400
 
 
 class TestPFedRec(PFedRecConformance):
@@ -37,7 +40,7 @@ class TestPFedRec(PFedRecConformance):
 
     def test_server_table_is_the_exact_mean(self):
         engine = self.engine()
-        cohort, _ = engine._train(np.arange(USERS), engine.pieces.strategy.download(), 1)
+        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.arange(USERS))
         dense = cohort.upload(["items"]).tensors["items"].dense()
         reference = self.engine()
         reference.round(1, {})
@@ -46,7 +49,7 @@ class TestPFedRec(PFedRecConformance):
     def test_rows_nobody_draws_do_not_move(self):
         engine = self.engine()
         before = engine.state()["server.items"].clone()
-        cohort, _ = engine._train(np.array([0]), engine.pieces.strategy.download(), 1)
+        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.array([0]))
         dense = cohort.upload(["items"]).tensors["items"].dense()[0]
         untouched = np.setdiff1d(np.arange(ITEMS), cohort.rows.touched[0].numpy())
         assert len(untouched) and torch.equal(dense[untouched], before[untouched])
@@ -74,6 +77,7 @@ class TestPFedRec(PFedRecConformance):
 
 
 def test_bytes_are_dense_tables_both_ways():
-    """decisions.md "Traffic": |P| · m · d floats up and down."""
+    """decisions.md "Traffic": |P| · m · d floats up and down, and a header of some hundred bytes."""
     report = TestPFedRec().trainer(dtype="float32").round(1, {})
-    assert report.upload_bytes == report.download_bytes == USERS * ITEMS * 8 * 4
+    for way in (report.upload_bytes, report.download_bytes):
+        assert 0 < way / USERS - ITEMS * 8 * 4 < 500

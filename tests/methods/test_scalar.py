@@ -29,9 +29,12 @@ class TestScalar(FederatedConformance):
             merge={},
         )
 
-    def test_nothing_travels(self):
-        report = self.trainer().round(1, {})
-        assert report.upload_bytes == report.download_bytes == 0
+    def test_nothing_travels_but_the_loss(self):
+        engine = self.engine()
+        report = engine.round(1, {})
+        assert engine.pieces.strategy.uploads == {"loss"}
+        assert report.download_bytes == 0
+        assert report.upload_bytes < report.participants * 400
 
 
 @pytest.mark.parametrize(("protocol", "low", "high"), [("paper", 90.0, 100.0), ("strict", 0.0, 12.0)])

@@ -4,11 +4,13 @@ from confed.server.selection import Selection
 
 
 def test_everyone():
-    assert Selection().participants(5, seed=0, round_=1).tolist() == [0, 1, 2, 3, 4]
+    assert Selection().participants(np.arange(5), seed=0, round_=1).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_fraction_is_drawn_anew_every_round_and_depends_on_the_seed():
-    draws = [Selection(0.3).participants(100, seed, number) for seed, number in [(0, 1), (0, 1), (0, 2), (1, 1)]]
+    draws = [
+        Selection(0.3).participants(np.arange(100), seed, number) for seed, number in [(0, 1), (0, 1), (0, 2), (1, 1)]
+    ]
     assert all(len(np.unique(d)) == 30 for d in draws)
     assert draws[0].tolist() == draws[1].tolist()
     assert draws[0].tolist() not in (draws[2].tolist(), draws[3].tolist())
@@ -17,9 +19,9 @@ def test_a_fraction_is_drawn_anew_every_round_and_depends_on_the_seed():
 def test_everyone_has_the_same_chance():
     counts = np.zeros(20)
     for number in range(2000):
-        counts[Selection(0.25).participants(20, 0, number)] += 1
+        counts[Selection(0.25).participants(np.arange(20), 0, number)] += 1
     assert np.abs(counts / 2000 - 0.25).max() < 0.05
 
 
 def test_at_least_one():
-    assert len(Selection(0.001).participants(10, 0, 1)) == 1
+    assert len(Selection(0.001).participants(np.arange(10), 0, 1)) == 1

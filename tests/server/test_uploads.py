@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from confed.records import TableRows, Upload
+from confed.messages import TableRows, Upload
 from confed.server.uploads import KeptUploads, SummedUploads
 
 BEFORE = torch.arange(8.0, dtype=torch.float64).view(4, 2)
@@ -10,6 +10,7 @@ AFTER[0][1] += 3.0
 AFTER[1][1] += 5.0
 AFTER[1][2] -= 1.0
 INDEX = torch.tensor([[1, 4], [1, 2], [0, 4]])
+HELD = torch.stack([torch.isin(torch.arange(4), row) for row in INDEX])
 SAMPLES = torch.tensor([1, 3, 4])
 CHUNKS = [((0, 1, 2),), ((0,), (1,), (2,)), ((2, 0), (1,))]
 
@@ -21,7 +22,8 @@ def fill(kept, chunks=((0, 1, 2),)):
         rows = torch.stack([torch.cat([AFTER[c], torch.zeros(1, 2)])[INDEX[c]] for c in chunk])
         base_of = torch.zeros(len(some), dtype=torch.int64)
         table = TableRows(BEFORE[None], base_of, INDEX[some], rows)
-        kept.add(Upload(some, {"items": table, "net": some[:, None].double() * 10, "samples": SAMPLES[some]}))
+        facts = {"samples": SAMPLES[some], "held": HELD[some], "loss": some.double()}
+        kept.add(Upload(some, {"items": table, "net": some[:, None].double() * 10, **facts}))
     return kept
 
 
@@ -69,7 +71,15 @@ def test_what_nobody_sent_is_not_made_up():
         kept(((0, 1),)).rows("items", torch.tensor([1]), where=torch.tensor([2]))
     summed = SummedUploads({"net": "samples"}, {"net": torch.zeros(1, dtype=torch.float64)})
     with pytest.raises(ValueError, match="did not send their number"):
-        summed.add(Upload(torch.tensor([0]), {"net": torch.ones(1, 1, dtype=torch.float64)}))
+        summed.add(bare("net", torch.ones(1, 1, dtype=torch.float64)))
+    counted = SummedUploads({"items": "holders"}, {"items": BEFORE})
+    with pytest.raises(ValueError, match="did not say which rows they hold"):
+        counted.add(bare("items", BEFORE[None]))
+
+
+def bare(name, tensor):
+    """An upload of one client, without what a weighted mean needs."""
+    return Upload(torch.tensor([0]), {name: tensor, "loss": torch.zeros(1)})
 
 
 def test_networks_are_averaged_too():
@@ -90,5 +100,18 @@ def test_sums_know_nothing_about_single_clients():
 
 def test_participants_and_bytes_add_up():
     uploads = kept(((0, 1), (2,)))
-    assert uploads.participants == 3
-    assert uploads.nbytes == 3 * (BEFORE.numel() * 8 + 8 + 8)
+    assert (uploads.participants, uploads.loss) == (3, 0 + 1 + 2)
+    assert uploads.nbytes == sum(len(upload.to_bytes()) for upload in kept(((0,), (1,), (2,)))._kept)
+    tensors = BEFORE.numel() * 8 + 4 + 4 * 8
+    assert 3 * tensors < uploads.nbytes < 3 * (tensors + 700)
+
+
+@pytest.mark.parametrize("over", ["participants", "samples", "holders", "sum"])
+def test_sums_made_apart_are_merged(over):
+    """Two holders of clients add up what they have; the server adds up the two."""
+    whole, server = (SummedUploads({"items": over}, {"items": BEFORE}) for _ in range(2))
+    fill(whole)
+    for chunk in ((2, 0), (1,)):
+        server.merge(fill(SummedUploads({"items": over}, {"items": BEFORE}), (chunk,)).sums())
+    torch.testing.assert_close(server.mean("items", over=over), whole.mean("items", over=over))
+    assert (server.participants, server.loss) == (whole.participants, whole.loss)

@@ -43,11 +43,12 @@ from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
 from confed.evaluation.protocol import View
 from confed.initial import Layers, linear_layer, normal, started, uniform
-from confed.learner import Learner, part_of
+from confed.learner import Learner
 from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer, fill
+from confed.tensors import part_of
 
 _DISCRIMINATORS_EVERY = 3
 """One batch in so many trains the discriminators."""

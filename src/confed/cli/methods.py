@@ -110,7 +110,7 @@ def describe(method: Method) -> dict[str, Any]:
     if isinstance(method, SiloMethod):
         exchange = method.exchange(method.config("", {}))
         facts["view"] = method.view
-        facts["uploads"] = sorted(exchange.names) if exchange else []
+        facts["uploads"] = sorted([*exchange.names, "loss"]) if exchange else []
         facts["aggregation"] = "sum"
     return facts
 

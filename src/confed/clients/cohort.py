@@ -24,9 +24,9 @@ from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import MOST_ROWS, LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
+from confed.messages import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
 from confed.ragged import Ragged
 from confed.random import Stream
-from confed.records import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
 
 
 class Cohort:
@@ -43,6 +43,8 @@ class Cohort:
         self.round = 1
         self.scale: dict[str, Tensor] = {}
         """By table, (clients,): what decay has made of the rows that are not here."""
+        self.values: dict[str, Tensor] = {}
+        """By term, (clients,): what training gave."""
         self.steepest: dict[str, Tensor] = {}
         """By dense term, (clients,): the largest entry of any gradient of this round; fused loops leave it empty."""
         kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
@@ -70,7 +72,10 @@ class Cohort:
         Returns, by term, each client's mean value over the batches of the last epoch it trained.
         """
         self.round = number
-        procedure = procedure.at(number)
+        self.values = self._trained(procedure.at(number), stream, number)
+        return self.values
+
+    def _trained(self, procedure: Procedure, stream: Stream, number: int) -> dict[str, Tensor]:
         values: dict[str, Tensor] = {}
         if procedure.dense and procedure.schedule == "once-per-round":
             if self.backbone.reshapes:
@@ -291,12 +296,13 @@ class Cohort:
                 self.store.write({spec.name: value}, self.clients)
 
     def upload(self, names: Iterable[str]) -> Upload:
-        """The tensors asked for, as they stand after training: shared parameters, or the number of `samples`."""
-        return Upload(self.clients, {name: self._sent(name) for name in names})
+        """The tensors asked for, as they stand after training: shared parameters, or facts about the training."""
+        return Upload(torch.from_numpy(self.rows.ids), {name: self._sent(name) for name in names})
 
     def _sent(self, name: str) -> Sent:
-        if name == "samples":
-            return torch.from_numpy(self.rows.lengths)
+        facts = {"samples": self._samples, "held": self._held, "loss": self._loss}
+        if name in facts:
+            return facts[name]()
         if name in {spec.name for spec in self.backbone.named(scope="private")}:
             raise ValueError(f"{name!r} is private and cannot be uploaded")
         if name in self.params:
@@ -306,6 +312,18 @@ class Cohort:
         if self.rows.whole:
             return self.tables[name]
         return self._changed_rows(name)
+
+    def _samples(self) -> Tensor:
+        return torch.from_numpy(self.rows.lengths)
+
+    def _loss(self) -> Tensor:
+        return torch.stack([losses.double() for losses in self.values.values()]).sum(dim=0)
+
+    def _held(self) -> Tensor:
+        """(clients, items): which rows each client has trained."""
+        items = next(spec.shape[0] for spec in self.backbone.named(role="item"))
+        marked = torch.zeros(len(self.clients), items + 1, dtype=torch.bool)
+        return marked.scatter_(1, self.rows.touched, True)[:, :items]
 
     def _changed_rows(self, name: str) -> TableRows:
         base, touched = self.download.tables[name], self.rows.touched

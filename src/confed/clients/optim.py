@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.records import add_rows
+from confed.messages import add_rows
 
 Rate = float | Tensor
 """A learning rate for all clients, or one for each (clients,)."""

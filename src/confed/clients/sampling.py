@@ -2,7 +2,8 @@
 
 Negatives are drawn once per round and reused by all its local epochs; rows are reshuffled every epoch (decisions.md
 "Local training").
-Everything is vectorised over the clients of a chunk and keyed by client, so that chunks do not matter.
+Everything is vectorised over the clients of a chunk and keyed by the client's id, so that neither chunks matter nor who
+else is held in the same place.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ class LocalRows:
     """
 
     clients: Ints
+    """Their places in data and store."""
+    ids: Ints
+    """What their draws depend on."""
     lengths: Ints
     local: Tensor
     labels: Tensor
@@ -56,7 +60,7 @@ class LocalRows:
 
     def order(self, epoch: int, stream: Stream) -> Ints:
         """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
-        return stream.shuffled(self.clients, self.lengths, base=epoch * MOST_ROWS)
+        return stream.shuffled(self.ids, self.lengths, base=epoch * MOST_ROWS)
 
     def batches(self, size: int, epoch: int, stream: Stream) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(table rows, labels, weights), each (k, ≤ size): the first k clients are those that still have rows."""
@@ -97,7 +101,7 @@ def draw_negatives(data: TrainingData, clients: Ints, count: int, stream: Stream
     slot = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     excluded = data.excluded.take(clients)
     pool = data.items - excluded.lengths
-    ranks = stream.distinct(clients[row], slot, pool[row], count)
+    ranks = stream.distinct(data.ids[clients][row], slot, pool[row], count)
     return excluded.outside(np.repeat(row, count), ranks.reshape(-1), data.items).reshape(-1, count)
 
 
@@ -131,6 +135,7 @@ def draw_rows(
     local, touched = _in_place(items, data.items) if whole else compact(items, data.items)
     return LocalRows(
         clients=clients,
+        ids=data.ids[clients],
         lengths=lengths,
         local=torch.from_numpy(local),
         labels=torch.from_numpy(labels).to(dtype),

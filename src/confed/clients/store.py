@@ -11,7 +11,7 @@ from torch import Tensor
 
 from confed.clients.backbones import Backbone
 from confed.errors import ConfedError
-from confed.records import Push
+from confed.messages import Push
 
 
 class ClientStore:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,31 @@ FEWEST_ITEMS = 3
 
 @dataclass(frozen=True)
 class TrainingData:
-    """All that clients may know: their training items, and which items they may not draw as negatives."""
+    """All that clients may know: their training items, and which items they may not draw as negatives.
+
+    A user's id enters randomness, its place in these arrays enters arithmetic: who is trained with whom, and where,
+    changes nothing for anybody.
+    """
 
     items: int
     positives: Ragged
     excluded: Ragged
     """Per user, sorted and distinct. Under `strict` these are the training items; `paper` adds the held-out ones."""
+    numbers: Ints | None = None
+    """The users' ids, where these are some of a federation's; a simulation's are 0 … users − 1."""
 
     @property
     def users(self) -> int:
         return len(self.positives)
+
+    @cached_property
+    def ids(self) -> Ints:
+        """(users,): the same user has the same id wherever it is held."""
+        return np.arange(self.users) if self.numbers is None else self.numbers
+
+    def take(self, places: Ints) -> TrainingData:
+        """Some of the users, by their places."""
+        return TrainingData(self.items, self.positives.take(places), self.excluded.take(places), self.ids[places])
 
 
 @dataclass(frozen=True)
@@ -87,6 +103,17 @@ class Split(Cut):
     @property
     def tested(self) -> Ints:
         return self.test
+
+    def take(self, places: Ints) -> Split:
+        """What the holder of some users would have, who are given by their places."""
+        return Split(
+            training=self.training.take(places),
+            seen=self.seen.take(places),
+            user_ids=[self.user_ids[place] for place in places],
+            item_ids=self.item_ids,
+            validation=self.validation[places],
+            test=self.test[places],
+        )
 
 
 def split(data: Interactions, protocol: Protocol, seed: int) -> Split:

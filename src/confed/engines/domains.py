@@ -16,18 +16,18 @@ import torch
 from torch import Tensor
 
 from confed.engines.base import Ints, RoundReport, Trainer
-from confed.engines.threads import in_parallel
 from confed.errors import said_of
 from confed.evaluation.domains import DomainScorecard
 from confed.evaluation.protocol import View
-from confed.learner import part_of
-from confed.records import PeopleRows
+from confed.messages import PeopleRows
 from confed.scoring import Card, fill
 from confed.server.barycentre import Barycentre
 from confed.silos.base import Rows, Silo
 from confed.silos.distributions import named
 from confed.silos.exchange import Exchange
 from confed.silos.preference import PreferenceSilo
+from confed.tensors import joined, part_of
+from confed.threads import in_parallel
 
 Cards = Mapping[View, DomainScorecard]
 _SERVER = ":server"
@@ -60,14 +60,14 @@ class Apart(DomainTrainer):
         return RoundReport(float(np.mean(losses)) if losses else None, len(reports))
 
     def state(self) -> dict[str, Tensor]:
-        return _joined({name: trainer.state() for name, trainer in self.trainers.items()})
+        return joined({name: trainer.state() for name, trainer in self.trainers.items()})
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         for name, trainer in self.trainers.items():
             trainer.load(part_of(state, name))
 
     def serving_state(self) -> dict[str, Tensor]:
-        return _joined({name: trainer.serving_state() for name, trainer in self.trainers.items()})
+        return joined({name: trainer.serving_state() for name, trainer in self.trainers.items()})
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
         return self.trainers[domain].serve(part_of(state, domain), number, clients)
@@ -90,7 +90,7 @@ class SiloEngine(DomainTrainer):
     def upload_parts(self) -> dict[str, int]:
         if not self.exchange:
             return {}
-        return {name: self._sent(name, self._told(name), 0).nbytes for name in self.silos}
+        return {name: self._sent(name, self._told(name), 0.0, 0).nbytes for name in self.silos}
 
     def round(self, number: int, cards: Cards) -> RoundReport:
         received = {name: self._received(name) for name in self.silos}
@@ -99,13 +99,20 @@ class SiloEngine(DomainTrainer):
         up = down = 0
         if self.exchange:
             told = {name: self._told(name) for name in self.silos}
-            uploads = {name: self._sent(name, rows, number) for name, rows in told.items()}
-            self.server.aggregate(list(uploads.values()))
-            up = sum(upload.nbytes for upload in uploads.values())
+            uploads = [
+                self.carried(self._sent(name, told[name], loss, number))
+                for name, loss in zip(self.silos, losses, strict=True)
+            ]
+            self.server.aggregate(uploads)
+            up = sum(upload.nbytes for upload in uploads)
             down = sum(rows.nbytes for rows in received.values() if rows)
             note |= self.exchange.note(told)
         self._fill(cards)
         return RoundReport(float(np.mean(losses)), len(self.silos), up, down, note)
+
+    def carried(self, rows: PeopleRows) -> PeopleRows:
+        """Rows on their way between a company and the server, who are in one process here."""
+        return rows
 
     def _train(self, name: str, number: int, received: PeopleRows | None) -> float:
         with said_of(f"domain {name}"):
@@ -113,18 +120,20 @@ class SiloEngine(DomainTrainer):
 
     def _received(self, name: str) -> PeopleRows | None:
         """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""
-        return self.server.download(self.silos[name].shared.people) if self.exchange else None
+        rows = self.server.download(self.silos[name].shared.people) if self.exchange else None
+        return self.carried(rows) if rows else None
 
     def _told(self, name: str) -> Rows:
         """What a company has to tell: about shared users that it has interactions of."""
         silo = self.silos[name]
         return {part: tensor[silo.shared.known] for part, tensor in silo.share().items()}
 
-    def _sent(self, name: str, rows: Rows, number: int) -> PeopleRows:
+    def _sent(self, name: str, rows: Rows, loss: float, number: int) -> PeopleRows:
         """The same as it leaves. The noise is a function of the run's seed, so that runs can be repeated."""
         shared = self.silos[name].shared
         assert self.exchange is not None
-        return PeopleRows(shared.people[shared.known], self.exchange.protect(rows, self.seed, number, name))
+        protected = self.exchange.protect(rows, self.seed, number, name)
+        return PeopleRows(shared.people[shared.known], protected, torch.tensor(loss, dtype=torch.float64))
 
     def _fill(self, cards: Cards) -> None:
         for view, card in cards.items():
@@ -137,7 +146,7 @@ class SiloEngine(DomainTrainer):
 
     def state(self) -> dict[str, Tensor]:
         parts = {name: silo.state() for name, silo in self.silos.items()}
-        return _joined(parts | {_SERVER: self.server.state()})
+        return joined(parts | {_SERVER: self.server.state()})
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         self.server.load(part_of(state, _SERVER))
@@ -146,7 +155,7 @@ class SiloEngine(DomainTrainer):
 
     def serving_state(self) -> dict[str, Tensor]:
         parts = {name: silo.serving_state() for name, silo in self.silos.items()}
-        return _joined(parts | {_SERVER: {name: table.clone() for name, table in self.server.state().items()}})
+        return joined(parts | {_SERVER: {name: table.clone() for name, table in self.server.state().items()}})
 
     def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
         self.server.load(part_of(state, _SERVER))
@@ -166,7 +175,3 @@ class SiloEngine(DomainTrainer):
             if isinstance(silo, PreferenceSilo):
                 points[name] = named(silo.user_points(), silo.dim)
         return points
-
-
-def _joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    return {f"{part}/{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}

@@ -43,7 +43,7 @@ def _draw(cut: Split, stream: Stream, count: int) -> Ints:
             f"candidates are asked for: lower `negatives` (--set negatives={max(int(pool[user]) // 2, 1)})"
         )
     users = np.arange(cut.users)
-    ranks = stream.distinct(users, np.zeros_like(users), pool, count)
+    ranks = stream.distinct(cut.training.ids, np.zeros_like(users), pool, count)
     for some in np.array_split(users, max(cut.users * count >> 22, 1)):
         row = np.repeat(some, count)
         ranks[some] = cut.seen.outside(row, ranks[some].reshape(-1), cut.items).reshape(-1, count)

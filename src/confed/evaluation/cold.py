@@ -14,9 +14,10 @@ from torch import Tensor
 
 from confed.data.domain_split import ColdSplit
 from confed.errors import ConfedError
-from confed.evaluation.evaluator import FULL, PARTS, SAMPLED, Part, Result, comparable
+from confed.evaluation.evaluator import FULL, PARTS, SAMPLED, Part, Result, comparable, tally_of
 from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import Protocol
+from confed.messages import Tally
 from confed.ragged import Ragged
 from confed.random import Stream
 
@@ -38,6 +39,7 @@ class ColdEvaluator:
             )
             for part in PARTS
         }
+        self.cases: dict[Part, Tensor] = {part: torch.arange(len(self._held_out[part].values)) for part in PARTS}
         protocol.check_cutoffs(cut.items)
 
     def _draw(self, held_out: Ragged, count: int, stream: Stream) -> NDArray[np.int32]:
@@ -98,5 +100,8 @@ class ColdScorecard:
         rest[torch.from_numpy(own.row_of), torch.from_numpy(own.values)] = -torch.inf
         return rest
 
+    def tally(self) -> Tally:
+        return tally_of(self._ranks, self._of.cases)
+
     def result(self) -> Result:
-        return Result(self._ranks, self._of.protocol)
+        return Result.of(self.tally(), self._of.rankings, self._of.protocol)

@@ -6,7 +6,7 @@ chunk in a few batched operations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from confed.data.split import Split
 from confed.evaluation.candidates import draw_candidates, drawable
 from confed.evaluation.metrics import Ints, Ranks
 from confed.evaluation.protocol import Protocol
+from confed.messages import Tally
 
 Part = Literal["validation", "test"]
 PARTS: tuple[Part, Part] = ("validation", "test")
@@ -31,6 +32,13 @@ class Result:
 
     ranks: Mapping[str, Mapping[Part, Ranks]]
     protocol: Protocol
+
+    @classmethod
+    def of(cls, tally: Tally, rankings: Collection[str], protocol: Protocol) -> Result:
+        def ranks(name: str) -> Ranks:
+            return Ranks(tally.above[name].numpy(), tally.equal[name].numpy())
+
+        return cls({ranking: {part: ranks(f"{ranking}{part}") for part in PARTS} for ranking in rankings}, protocol)
 
     @property
     def sampled(self) -> Mapping[Part, Ranks]:
@@ -62,17 +70,19 @@ def sampled_name(count: int) -> str:
 class Evaluator:
     """Held-out items and candidate sets of one split, drawn once."""
 
-    def __init__(self, cut: Split, protocol: Protocol, seed: int) -> None:
+    def __init__(self, cut: Split, protocol: Protocol, seed: int, *, rankings: Collection[str] | None = None) -> None:
+        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left."""
         protocol.check_cutoffs(cut.items)
         self.protocol = protocol
         self.users = cut.users
         self.items = cut.items
         self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
         for count in protocol.more_negatives:
-            if drawable(cut, protocol, count):
+            if drawable(cut, protocol, count) if rankings is None else sampled_name(count) in rankings:
                 self._candidates[sampled_name(count)] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives
+        self.cases = dict.fromkeys(PARTS, torch.from_numpy(cut.training.ids))
 
     @property
     def rankings(self) -> tuple[str, ...]:
@@ -130,8 +140,20 @@ class Scorecard:
     def _write(self, clients: Tensor, part: Part, ranking: str, target: Tensor, others: Tensor) -> None:
         self._ranks[ranking][part].write(clients.numpy(), target, others)
 
+    def tally(self) -> Tally:
+        return tally_of(self._ranks, self._of.cases)
+
     def result(self) -> Result:
-        return Result(self._ranks, self._of.protocol)
+        return Result.of(self.tally(), self._of.rankings, self._of.protocol)
+
+
+def tally_of(ranks: Mapping[str, Mapping[Part, Ranks]], cases: Mapping[Part, Tensor]) -> Tally:
+    """What an examination tells others."""
+    named = {f"{ranking}{part}": of for ranking, parts in ranks.items() for part, of in parts.items()}
+    above, equal = (
+        {name: torch.from_numpy(getattr(of, way)) for name, of in named.items()} for way in ("above", "equal")
+    )
+    return Tally({str(part): own for part, own in cases.items()}, above, equal)
 
 
 def comparable(logits: Tensor, protocol: Protocol) -> Tensor:

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import torch
 from pydantic import BaseModel, ConfigDict, Field
 
 from confed.clients.backbones import Backbone
 from confed.clients.objectives import BCE, SaturatingBCE, Term
 from confed.clients.procedures import Procedure
 from confed.evaluation.protocol import View
+from confed.messages import Agreement
 from confed.server.selection import Selection
 from confed.server.strategies import Strategy
 
@@ -66,6 +68,14 @@ class Pieces:
     strategy: Strategy
     selection: Selection
     view: View
+
+    def agreement(self, dtype: torch.dtype) -> Agreement:
+        """What server and clients settle about their messages before the first round."""
+        items = next(spec.shape[0] for spec in self.backbone.named(role="item"))
+        received, kept = (
+            {spec.name: spec.shape for spec in self.backbone.named(scope="shared", kept=kept)} for kept in (False, True)
+        )
+        return Agreement(items, dtype, received, kept, self.strategy.uploads, self.strategy.side)
 
 
 class Method(ABC):

@@ -36,10 +36,10 @@ from confed.clients.objectives import DenseTerm, ItemSimilarity, Schedule, SupCo
 from confed.clients.procedures import Procedure, Step
 from confed.evaluation.protocol import View
 from confed.initial import normal
+from confed.messages import Over
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average, Categorised, CoCluster, Strategy
-from confed.server.uploads import Over
 
 _INIT_DEVIATION = 0.1
 """Of FedMF's and FedNCF's vectors, as in those methods."""

@@ -18,10 +18,10 @@ from pydantic import Field
 
 from confed.clients.backbones import Dot
 from confed.clients.procedures import Procedure, Step
+from confed.messages import Over
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
-from confed.server.uploads import Over
 
 _OVER: dict[str, Over] = {"sum": "sum", "mean": "participants", "count": "holders"}
 

@@ -14,10 +14,10 @@ from pydantic import Field
 from confed.clients.backbones import NeuMF
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
+from confed.messages import Over
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
-from confed.server.uploads import Over
 
 
 class FedNCFConfig(FederatedConfig):

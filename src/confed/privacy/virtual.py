@@ -25,6 +25,7 @@ def draw_virtual(data: TrainingData, clients: Ints, ratio: float, stream: Stream
     slot = np.arange(offsets[-1]) - offsets[row]
     excluded = data.excluded.take(clients)
     pool = data.items - excluded.lengths
-    ranks = stream.integers(clients[row], 2 * slot, pool[row])
-    coins = stream.integers(clients[row], 2 * slot + 1, 2) == 1
+    who = data.ids[clients][row]
+    ranks = stream.integers(who, 2 * slot, pool[row])
+    coins = stream.integers(who, 2 * slot + 1, 2) == 1
     return Ragged(offsets, excluded.outside(row, ranks, data.items)), coins

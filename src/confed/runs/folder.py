@@ -20,7 +20,7 @@ from confed.data import Domains, Interactions
 from confed.errors import ConfedError
 from confed.files import written_beside
 from confed.runs.settings import Settings
-from confed.runs.tensors import load_tensors, save_tensors
+from confed.tensors import load_tensors, save_tensors
 
 _STATE, _BEST, _RANKS = "state/", "best/", "ranks/"
 

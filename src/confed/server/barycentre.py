@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from confed.records import PeopleRows
+from confed.messages import PeopleRows
 
 
 class Barycentre:

@@ -19,9 +19,9 @@ class Selection:
 
     fraction: float = 1.0
 
-    def participants(self, clients: int, seed: int, round_: int) -> Ints:
-        """Client numbers in ascending order; at least one."""
+    def participants(self, ids: Ints, seed: int, round_: int) -> Ints:
+        """The places among `ids` of those who take part, ascending; at least one."""
         if self.fraction >= 1.0:
-            return np.arange(clients)
-        count = max(1, math.ceil(self.fraction * clients))
-        return np.sort(Stream.of(seed, "selection", round_).order(clients)[:count])
+            return np.arange(len(ids))
+        count = max(1, math.ceil(self.fraction * len(ids)))
+        return np.sort(np.argsort(Stream.of(seed, "selection", round_).bits(ids), kind="stable")[:count])

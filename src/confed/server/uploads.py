@@ -9,96 +9,78 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from confed.records import HeldTables, Sent, TableRows, Upload, weighted_sum
-
-Over = Literal["participants", "samples", "holders", "sum"]
-"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
-changed it; or no average at all, the sum of all changes."""
+from confed.messages import HeldTables, Over, PartialSum, Sent, Sums, TableRows, Upload, dense, weighted_sum
 
 
 class Uploads(ABC):
-    """What came back in one round."""
+    """What came back in one round, held against what was sent out: `previous`, by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, previous: Mapping[str, Tensor]) -> None:
+        self.previous = previous
         self.participants = 0
-        self.nbytes = 0
+        self.loss = 0.0
+        """Summed over clients."""
+        self._bytes_per_client = 0
 
     def add(self, upload: Upload) -> None:
-        self.participants += len(upload.clients)
-        self.nbytes += upload.nbytes
+        if not self.participants:
+            self._bytes_per_client = upload.bytes_per_client
+        self.participants += len(upload)
+        self.loss += float(upload.tensor("loss").sum())
         self._collect(upload)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all clients' messages."""
+        return self.participants * self._bytes_per_client
 
     @abstractmethod
     def _collect(self, upload: Upload) -> None: ...
 
     @abstractmethod
-    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
-        """The aggregate of the tensor `name`, over all or over the clients numbered in `where`."""
+    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
+        """What all clients, or those whose ids are in `where`, changed in the tensor `name`."""
 
     @abstractmethod
     def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
-        """(clients, items, d): some rows of the tables of the clients numbered in `where`, in that order."""
+        """(clients, items, d): some rows of the tables of the clients whose ids are in `where`, in that order."""
 
-
-class RunningSum:
-    """The sum of what clients changed in one tensor, and the weight it has to be divided by."""
-
-    def __init__(self, previous: Tensor, over: Over) -> None:
-        self.previous = previous
-        self.over = over
-        self.changes = torch.zeros_like(previous, dtype=torch.float64)
-        self.weight = torch.zeros(len(previous) if over == "holders" else (), dtype=torch.float64)
-
-    def add(self, sent: Sent, samples: Tensor | None) -> None:
-        weights = torch.ones(len(sent), dtype=torch.float64)
-        if self.over == "samples":
-            if samples is None:
-                raise ValueError("a mean weighted by samples, of clients that did not send their number")
-            weights = samples.double()
-        if isinstance(sent, TableRows):
-            self._add_rows(sent, weights)
-        elif self.over == "holders":
-            raise ValueError("of a whole table nobody knows which rows were changed")
-        else:
-            total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
-            self.changes += total - weights.sum() * self.previous.double()
-        if self.over != "holders":
-            self.weight += weights.sum()
-
-    def _add_rows(self, sent: TableRows, weights: Tensor) -> None:
-        self.changes += sent.summed_changes(weights if self.over == "samples" else None)
-        if self.over == "holders":
-            self.weight += torch.bincount(sent.index.reshape(-1), minlength=sent.items + 1)[: sent.items]
-
-    def value(self) -> Tensor:
-        changes = self.changes
-        if self.over == "holders":
-            changes = changes / self.weight.clamp(min=1.0)[:, None]
-        elif self.over != "sum":
-            changes = changes / self.weight.clamp(min=1.0)
-        return (self.previous.double() + changes).to(self.previous.dtype)
+    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
+        """What the tensor `name` becomes by what all, or the clients in `where`, made of it."""
+        return self.partial(name, over=over, where=where).applied(self.previous[name], over)
 
 
 class SummedUploads(Uploads):
     """Streaming: sums of the planned tensors against the single version every client downloaded."""
 
     def __init__(self, plan: Mapping[str, Over], previous: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self._sums = {name: RunningSum(previous[name], over) for name, over in plan.items()}
+        super().__init__(previous)
+        self.plan = plan
+        self._sums = {name: PartialSum.nothing(previous[name], over) for name, over in plan.items()}
 
     def _collect(self, upload: Upload) -> None:
-        for name, running in self._sums.items():
-            running.add(upload.tensors[name], _samples(upload))
+        for name, over in self.plan.items():
+            self._sums[name] += summed(upload, name, over, self.previous[name])
 
-    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
-        if where is not None or self._sums[name].over != over:
-            raise ValueError(f"only the planned sum of {name!r} over {self._sums[name].over} was kept")
-        return self._sums[name].value()
+    def sums(self) -> Sums:
+        """All that there is, to be merged elsewhere."""
+        return Sums(self.participants, self.loss, dict(self._sums))
+
+    def merge(self, sums: Sums) -> None:
+        """Take over what was summed elsewhere."""
+        self.participants += sums.participants
+        self.loss += sums.loss
+        for name, part in sums.of.items():
+            self._sums[name] += part
+
+    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
+        if where is not None or self.plan[name] != over:
+            raise ValueError(f"only the planned sum of {name!r} over {self.plan[name]} was kept")
+        return self._sums[name]
 
     def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
         raise ValueError("sums were kept, not the uploads of single clients")
@@ -108,8 +90,7 @@ class KeptUploads(Uploads):
     """Every upload of the round, for strategies that compare clients."""
 
     def __init__(self, previous: Mapping[str, Tensor]) -> None:
-        super().__init__()
-        self._previous = previous
+        super().__init__(previous)
         self._kept: list[Upload] = []
 
     def _collect(self, upload: Upload) -> None:
@@ -117,17 +98,16 @@ class KeptUploads(Uploads):
 
     @property
     def clients(self) -> Tensor:
-        """The participants' numbers, in the order in which they came."""
+        """The participants' ids, in the order in which they came."""
         return torch.cat([upload.clients for upload in self._kept])
 
-    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
-        running = RunningSum(self._previous[name], over)
+    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
+        total = PartialSum.nothing(self.previous[name], over)
         for upload in self._kept:
             chosen = torch.isin(upload.clients, upload.clients if where is None else where)
             if bool(chosen.any()):
-                part = upload.of(chosen)
-                running.add(part.tensors[name], _samples(part))
-        return running.value()
+                total += summed(upload.of(chosen), name, over, self.previous[name])
+        return total
 
     def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
         found = []
@@ -141,12 +121,30 @@ class KeptUploads(Uploads):
         return rows[order[torch.searchsorted(clients[order], where)]]
 
 
+def summed(upload: Upload, name: str, over: Over, previous: Tensor) -> PartialSum:
+    """What the clients of one upload changed in one tensor."""
+    sent = upload.tensors[name]
+    weights = _weights(upload, over)
+    weight = _holders(upload) if over == "holders" else weights.sum()
+    if isinstance(sent, TableRows):
+        return PartialSum(sent.summed_changes(weights), weight)
+    total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
+    return PartialSum(total - weights.sum() * previous.double(), weight)
+
+
+def _weights(upload: Upload, over: Over) -> Tensor:
+    if over != "samples":
+        return torch.ones(len(upload), dtype=torch.float64)
+    if "samples" not in upload.tensors:
+        raise ValueError("a mean weighted by samples, of clients that did not send their number")
+    return upload.tensor("samples").double()
+
+
+def _holders(upload: Upload) -> Tensor:
+    if "held" not in upload.tensors:
+        raise ValueError("a mean over holders, of clients that did not say which rows they hold")
+    return upload.tensor("held").sum(dim=0, dtype=torch.float64)
+
+
 def _some_rows(sent: Sent, items: Tensor) -> Tensor:
-    if isinstance(sent, HeldTables):
-        return sent.rows(items)
-    return (sent.dense() if isinstance(sent, TableRows) else sent).index_select(1, items)
-
-
-def _samples(upload: Upload) -> Tensor | None:
-    samples = upload.tensors.get("samples")
-    return samples if isinstance(samples, Tensor) else None
+    return sent.rows(items) if isinstance(sent, HeldTables) else dense(sent).index_select(1, items)

@@ -8,9 +8,11 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from confed.records import Download
+from confed.messages import Download, Over
 from confed.server.strategies.base import Strategy
-from confed.server.uploads import Over, SummedUploads, Uploads
+from confed.server.uploads import SummedUploads, Uploads
+
+_NEEDED: dict[Over, str] = {"samples": "samples", "holders": "held"}
 
 
 class Average(Strategy):
@@ -19,17 +21,16 @@ class Average(Strategy):
     needs: ClassVar[Literal["sum", "individual"]] = "sum"
 
     def __init__(self, plan: Mapping[str, Over]) -> None:
-        """A weighted mean needs the clients' numbers of rows, `samples`, and these are declared as an upload.
-
-        A mean over holders needs nothing more: a row that a client did not train equals what it downloaded. (Under
-        secure aggregation, where single uploads are not seen, one masked 0 or 1 per item would travel as well.)
+        """A weighted mean needs the clients' numbers of rows, `samples`, a mean over holders which rows each of them
+        trained, `held`: these are declared as uploads like any other, and so is the loss, which the log has.
         """
         self.plan = dict(plan)
-        self.uploads = frozenset(self.plan) | ({"samples"} if "samples" in self.plan.values() else set())
+        needed = {_NEEDED[over] for over in self.plan.values() if over in _NEEDED}
+        self.uploads = frozenset({*self.plan, *needed, "loss"})
 
-    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
+    def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
         self._shared = dict(shared)
-        self._table_of = torch.zeros(clients, dtype=torch.int64)
+        self._table_of = torch.zeros(len(ids), dtype=torch.int64)
 
     def download(self) -> Download:
         return Download({name: value[None] for name, value in self._shared.items()}, self._table_of)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from confed.records import Download, Push
+from confed.messages import Download, Field, Push
 from confed.server.uploads import Uploads
 
 
@@ -19,10 +20,15 @@ class Strategy(ABC):
     """Whether sums over clients are enough (then secure aggregation can serve it) or single clients are looked at."""
     uploads: frozenset[str]
     """The names a client sends, and no others."""
+    side: Mapping[str, Field] = MappingProxyType({})
+    """What a download may hold beside the shared parameters."""
 
     @abstractmethod
-    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
-        """Take over the common initial value of the shared parameters."""
+    def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
+        """Take over the common initial value of the shared parameters, and the clients' ids, ascending.
+
+        What the server has of each client (`Download.table_of`, say) is in the order of these.
+        """
 
     @abstractmethod
     def download(self) -> Download:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from confed.messages import Download, Field
 from confed.random import Stream
-from confed.records import Download
 from confed.server.clustering import kmeans
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
@@ -31,10 +31,15 @@ class ItemCategories:
 
     @property
     def side(self) -> dict[str, Tensor]:
-        """As it is sent: one small integer for every item."""
-        narrow = next(t for t in (torch.uint8, torch.int16, torch.int32) if self.clusters <= torch.iinfo(t).max + 1)
+        """As it is sent."""
         known = bool((self.membership >= 0).all())
-        return {"membership": self.membership.to(narrow)} if known else {}
+        return {"membership": self.membership.to(declared(self.clusters)["membership"].dtype)} if known else {}
+
+
+def declared(clusters: int) -> dict[str, Field]:
+    """One small integer for every item, from the second round on."""
+    narrow = next(t for t in (torch.uint8, torch.int16, torch.int32) if clusters <= torch.iinfo(t).max + 1)
+    return {"membership": Field(narrow, ("items",), least=0, below=clusters, optional=True)}
 
 
 class Categorised(Strategy):
@@ -47,12 +52,13 @@ class Categorised(Strategy):
         self.tables = tables
         self.clusters = clusters
         self.uploads = inner.uploads
+        self.side = declared(clusters)
 
-    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
+    def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
         self._seed = seed
         self._categories = ItemCategories(self.clusters, len(shared[self.tables[0]]))
-        self._together = torch.zeros(clients, dtype=torch.int64)
-        self.inner.start(shared, clients, seed)
+        self._together = torch.zeros(len(ids), dtype=torch.int64)
+        self.inner.start(shared, ids, seed)
 
     def download(self) -> Download:
         of = self.inner.download()

@@ -24,11 +24,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from confed.messages import Download, Push
 from confed.random import Stream
-from confed.records import Download, Push
 from confed.server.clustering import elbow, summed_cosines
+from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
-from confed.server.strategies.categories import ItemCategories
+from confed.server.strategies.categories import ItemCategories, declared
 from confed.server.uploads import KeptUploads, Uploads
 
 _ROW_VALUES = 1 << 24
@@ -37,7 +38,7 @@ _ROW_VALUES = 1 << 24
 
 @dataclass(frozen=True)
 class Division:
-    """Participants held against a core user on one category, most similar first."""
+    """Participants, by their ids, held against a core user on one category, most similar first."""
 
     category: int
     items: int
@@ -72,24 +73,26 @@ class CoCluster(Strategy):
     needs: ClassVar[Literal["sum", "individual"]] = "individual"
 
     def __init__(
-        self, tables: tuple[str, ...], clusters: int, inner: Strategy, *, categories_per_round: int = 1
+        self, tables: tuple[str, ...], clusters: int, inner: Average, *, categories_per_round: int = 1
     ) -> None:
         self.tables = tables
         self.clusters = clusters
         self.inner = inner
         self.categories_per_round = categories_per_round
         self.uploads = frozenset(tables) | inner.uploads
+        self.side = declared(clusters)
 
-    def start(self, shared: Mapping[str, Tensor], clients: int, seed: int) -> None:
+    def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
         self._seed = seed
+        self._ids = ids
         own = {name: shared[name] for name in self.tables}
         items = len(next(iter(own.values())))
-        nobody = torch.full((clients,), -1)
+        nobody = torch.full((len(ids),), -1)
         self._categories = ItemCategories(self.clusters, items)
         self._state = _State(own, nobody)
-        self._push = Push({}, nobody)
+        self._push = self._pushed([], nobody)
         self._notes: dict[str, Any] = {}
-        self.inner.start({name: value for name, value in shared.items() if name not in own}, clients, seed)
+        self.inner.start({name: value for name, value in shared.items() if name not in own}, ids, seed)
 
     def download(self) -> Download:
         """Everything but the kept tables, which clients have already."""
@@ -97,24 +100,29 @@ class CoCluster(Strategy):
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
     def collector(self) -> Uploads:
-        return _Collected(self._state.means, self.inner.collector())
+        return KeptUploads({**self._state.means, **self.inner.state()})
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
-        assert isinstance(uploads, _Collected)
-        self.inner.aggregate(uploads.inner, number)
+        assert isinstance(uploads, KeptUploads)
+        self.inner.aggregate(uploads, number)
         means = {name: uploads.mean(name) for name in self.tables}
         self._categories.update(list(means.values()), Stream.of(self._seed, "categories", number))
         divisions, groups = self._divide(uploads, Stream.of(self._seed, "co-clustering", number))
         group_of = torch.full_like(self._state.group_of, -1)
         for version, group in enumerate(groups):
-            group_of[group] = version
-        pushed = {
-            name: torch.stack([uploads.mean(name, where=group) for group in groups]) for name in self.tables if groups
-        }
+            group_of[torch.searchsorted(self._ids, group)] = version
         first = divisions[0]
-        self._push = Push(pushed, group_of)
+        models = [{name: uploads.mean(name, where=group) for name in self.tables} for group in groups]
+        self._push = self._pushed(models, group_of)
         self._state = _State(means, group_of, first.scores, first.elbow)
         self._notes = _notes(divisions, groups, group_of)
+
+    def _pushed(self, models: list[dict[str, Tensor]], group_of: Tensor) -> Push:
+        """A version for each group; none where there is no group."""
+        none = {name: mean.new_empty(0, *mean.shape) for name, mean in self._state.means.items()}
+        return Push(
+            {name: torch.cat([none[name], *(model[name][None] for model in models)]) for name in self.tables}, group_of
+        )
 
     def _divide(self, uploads: KeptUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
         """All divisions in the order they were made, and the groups that get a table."""
@@ -175,18 +183,6 @@ class CoCluster(Strategy):
         means = {name: state[f"mean_{name}"] for name in self.tables}
         self._categories.membership = state["membership"]
         self._state = _State(means, state["group_of"], state["scores"], int(state["elbow"]))
-
-
-class _Collected(KeptUploads):
-    """Uploads that are kept for the co-clustering; the inner strategy collects them in its own way."""
-
-    def __init__(self, previous: Mapping[str, Tensor], inner: Uploads) -> None:
-        super().__init__(previous)
-        self.inner = inner
-
-    def _collect(self, upload: Any) -> None:
-        super()._collect(upload)
-        self.inner.add(upload)
 
 
 def _notes(divisions: list[Division], groups: list[Tensor], group_of: Tensor) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from confed.runs.tensors import load_tensors, save_tensors
+from confed.tensors import joined, load_tensors, part_of, save_tensors
 
 TYPES = [torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool]
 tensors = st.builds(
@@ -40,3 +40,13 @@ def test_a_torn_file_is_refused(tmp_path):
     (tmp_path / "f").write_bytes(data[:-8])
     with pytest.raises(Exception, match=r"(?i)incomplete|invalid|metadata"):
         load_tensors(tmp_path / "f")
+
+
+def test_a_part_is_not_another_whose_name_begins_alike():
+    one, other = torch.zeros(1), torch.ones(1)
+    assert part_of({"a/x": one, "a/b/x": other, "ab/x": other, "x": other}, "a") == {"x": one, "b/x": other}
+
+
+def test_joined_parts_come_apart_again():
+    parts = {"a": {"x": torch.zeros(1)}, "b": {"x": torch.ones(1), "y": torch.ones(2)}}
+    assert {part: part_of(joined(parts), part) for part in parts} == parts

@@ -4,7 +4,7 @@ import time
 import pytest
 import torch
 
-from confed.engines.threads import in_parallel
+from confed.threads import in_parallel
 
 
 @pytest.fixture(params=[1, 2, 3])

@@ -1,14 +1,11 @@
-"""The only things that cross the line between a client and the server.
+"""Item tables of many clients in little memory: as the rows that changed, or as a reference to where they lie.
 
-A `Download` is a few tables and who gets which; an `Upload` is what a chunk of clients sends back; a `Push` replaces
-tables that some clients keep. All are named tensors that know their size in bytes; an item table counts whole, although
-it may be stored as the rows that changed, or not at all.
+What travels is the whole table, whichever way it is stored; `dense` gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,43 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.compiled import compiled
-
-
-@dataclass(frozen=True)
-class Download:
-    """`tables[name]` holds g versions of a shared tensor; client u receives version `table_of[u]`."""
-
-    tables: Mapping[str, Tensor]
-    table_of: Tensor
-    side: Mapping[str, Tensor] = field(default_factory=dict)
-
-    alike: Tensor | None = None
-    """(clients,): those with the same number from 0 upwards begin the round with the same tables; −1 is nobody.
-
-    It does not travel: a simulation uses it to compute once what these clients would each compute.
-    """
-
-    @property
-    def bytes_per_client(self) -> int:
-        tables = sum(t[0].numel() * t.element_size() for t in self.tables.values())
-        return tables + sum(t.numel() * t.element_size() for t in self.side.values())
-
-
-@dataclass(frozen=True)
-class Push:
-    """Tables that the server gives to some clients, who keep them: client u gets version `table_of[u]`, −1 none."""
-
-    tables: Mapping[str, Tensor]
-    table_of: Tensor
-
-    @property
-    def versions(self) -> int:
-        return max((len(tables) for tables in self.tables.values()), default=0)
-
-    @property
-    def nbytes(self) -> int:
-        each = sum(t[0].numel() * t.element_size() for t in self.tables.values())
-        return each * int((self.table_of >= 0).sum())
 
 
 @dataclass(frozen=True)
@@ -64,10 +24,6 @@ class HeldTables:
 
     def __len__(self) -> int:
         return len(self.clients)
-
-    @property
-    def nbytes(self) -> int:
-        return len(self) * self.held[0].numel() * self.held.element_size()
 
     def of(self, chosen: Tensor) -> HeldTables:
         """The tables of the clients marked in `chosen`."""
@@ -150,34 +106,27 @@ class TableRows:
     def items(self) -> int:
         return self.base.shape[1]
 
-    @property
-    def nbytes(self) -> int:
-        """Of the whole table: that is what travels, whatever part of it changed."""
-        return len(self) * self.base[0].numel() * self.base.element_size()
-
     def of(self, chosen: Tensor) -> TableRows:
         """The tables of the clients marked in `chosen`."""
         scale = None if self.scale is None else self.scale[chosen]
         return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen], scale)
 
-    def summed_changes(self, weights: Tensor | None = None) -> Tensor:
-        """(items, d) in float64: the sum over clients, weighted if asked, of the table after less the table before.
+    def summed_changes(self, weights: Tensor) -> Tensor:
+        """(items, d) in float64: the weighted sum over clients of the table after less the table before.
 
         Differences are taken and added up in float64, client after client, so that the sum is the same however clients
         are cut into chunks. Decay is one number for each old table: every row loses its share, and rows that were
         replaced are held against what decay would have left.
         """
-        ones = torch.ones(len(self), dtype=torch.float64)
-        own = ones if weights is None else weights.double()
-        left = ones if self.scale is None else self.scale.double()
-        lost = torch.zeros(len(self.base), dtype=torch.float64).index_add_(0, self.base_of, own * (left - 1.0))
+        left = torch.ones(len(self), dtype=torch.float64) if self.scale is None else self.scale.double()
+        lost = torch.zeros(len(self.base), dtype=torch.float64).index_add_(0, self.base_of, weights * (left - 1.0))
         total = torch.einsum("g,gid->id", lost, self.base.double())
-        arrays = (self.base, self.base_of, self.index, self.rows, own, left, total)
+        arrays = (self.base, self.base_of, self.index, self.rows, weights, left, total)
         _add_changes(*(tensor.numpy() for tensor in arrays))
         return total
 
     def dense(self) -> Tensor:
-        """(clients, items, d), for tests and for strategies that look at individuals."""
+        """(clients, items, d)."""
         clients, _, width = self.rows.shape
         base = self.base[self.base_of]
         table = with_padding_row(base if self.scale is None else base * self.scale[:, None, None].to(base.dtype))
@@ -186,37 +135,12 @@ class TableRows:
 
 
 Sent = Tensor | TableRows | HeldTables
-"""One named upload of a chunk of clients."""
+"""One named upload of some clients."""
 
 
-@dataclass(frozen=True)
-class Upload:
-    """What a chunk of clients sends: the declared names and nothing else, client axis first."""
-
-    clients: Tensor
-    tensors: Mapping[str, Sent]
-
-    def of(self, chosen: Tensor) -> Upload:
-        """The part of the clients marked in `chosen`."""
-        parts = {n: t[chosen] if isinstance(t, Tensor) else t.of(chosen) for n, t in self.tensors.items()}
-        return Upload(self.clients[chosen], parts)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(t.nbytes for t in self.tensors.values())
-
-
-@dataclass(frozen=True)
-class PeopleRows:
-    """What travels between a company and the server, either way: named rows, one for each of some people."""
-
-    people: Tensor
-    """Their numbers among the people that several companies know; the companies agreed on the numbers beforehand."""
-    tensors: Mapping[str, Tensor]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(tensor.nbytes for tensor in self.tensors.values())
+def dense(sent: Sent) -> Tensor:
+    """(clients, …): as it travels."""
+    return sent if isinstance(sent, Tensor) else sent.dense()
 
 
 def add_rows(table: Tensor, index: Tensor, rows: Tensor) -> None:

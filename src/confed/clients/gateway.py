@@ -1,0 +1,150 @@
+"""Some people in one place: their training data and what they keep, one phone or a hundred thousand in a simulation.
+
+A gateway trains and scores the clients it holds, chunk by chunk: a chunk takes the rows it touches, trains them, is
+visited and is dropped, so that memory grows with the chunk, not with users x items. Neither the chunk nor who else is
+held here changes what becomes of a client. It knows neither the server nor who judges. Clients are given by their
+places in the gateway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from confed.clients.backbones import Backbone
+from confed.clients.cohort import Cohort, stored_scores
+from confed.clients.procedures import Procedure
+from confed.clients.sampling import draw_rows
+from confed.clients.store import ClientStore
+from confed.data.split import TrainingData
+from confed.errors import DivergedError
+from confed.messages import Download
+from confed.random import Stream
+from confed.threads import in_parallel
+
+Ints = NDArray[np.int64]
+Found = TypeVar("Found")
+
+_CHUNK_ROWS = 1 << 15
+"""Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
+_SCORE_VALUES = 1 << 20
+"""Intermediate values of a scoring pass."""
+_WHOLE_VALUES = 1 << 22
+"""Values of the whole item tables of a chunk, where the objective reaches every row."""
+_EXPLODED = 1e9
+"""Losses, gradients and tables beyond this are accidents."""
+
+
+class Gateway:
+    """Trains the clients of a `TrainingData`."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        procedure: Procedure,
+        data: TrainingData,
+        seed: int,
+        dtype: torch.dtype,
+        *,
+        chunk: int | None = None,
+        copies: int = 1,
+    ) -> None:
+        """`copies` of what clients keep will be held at once in the end, by whoever remembers earlier rounds."""
+        self.backbone = backbone
+        self.procedure = procedure
+        self.data = data
+        self.seed = seed
+        self.dtype = dtype
+        self.chunk = chunk
+        self.store = ClientStore(backbone, data.users, seed, dtype, copies=copies)
+
+    def train(
+        self, number: int, download: Download, clients: Ints, visit: Callable[[Cohort], Found]
+    ) -> Iterator[Found]:
+        """Train `clients` in round `number`; what `visit` finds in each chunk before it is dropped."""
+        return in_parallel(lambda chunk: visit(self.train_chunk(number, download, chunk)), self.chunks(clients))
+
+    def train_chunk(self, number: int, download: Download, clients: Ints) -> Cohort:
+        """Local training of some clients at once, up to the point where kept parameters are written back."""
+        rows = draw_rows(
+            self.data,
+            clients,
+            self.procedure.negatives,
+            Stream.of(self.seed, "negatives", number),
+            self.dtype,
+            virtual=self.procedure.virtual,
+            whole=self.procedure.dense,
+        )
+        cohort = Cohort(self.backbone, self.store, download, rows)
+        cohort.train(self.procedure, Stream.of(self.seed, "shuffle", number), number)
+        _require_sound(cohort, number)
+        cohort.keep()
+        return cohort
+
+    def score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
+        """Hand the logits of `clients` with the server's shared parameters and their own private ones to `take`."""
+        pairs = max(_SCORE_VALUES // self.backbone.hidden, 1)
+        size = max(pairs // self.data.items, 1)
+        if self.backbone.named(role="item", kept=True):
+            size = max(min(size, self.whole_tables), 1)
+
+        def score(start: int) -> None:
+            some = torch.from_numpy(clients[start : start + size])
+            take(some, stored_scores(self.backbone, self.store, download, some, self.data.positives))
+
+        for _ in in_parallel(score, range(0, len(clients), size)):
+            pass
+
+    def chunks(self, clients: Ints) -> Iterator[Ints]:
+        """Cut the participants, longest first, so that little is padding and a batch of a chunk stays in cache."""
+        procedure = self.procedure
+        rows = self.data.positives.lengths[clients] * (1 + procedure.negatives)
+        order = np.argsort(-rows, kind="stable")
+        start = 0
+        while start < len(clients):
+            widest = min(int(rows[order[start]]), procedure.batch_size)
+            limits = [_CHUNK_ROWS // widest, _SCORE_VALUES // self.data.items]
+            if procedure.dense or self.backbone.reshapes:
+                limits.append(self.whole_tables)
+            if self._net_values:
+                limits.append(_WHOLE_VALUES // self._net_values)
+            size = self.chunk or max(min(limits), 1)
+            yield clients[order[start : start + size]]
+            start += size
+
+    @property
+    def whole_tables(self) -> int:
+        """Of how many clients the whole item tables are held at once."""
+        return max(_WHOLE_VALUES // sum(math.prod(spec.shape) for spec in self.backbone.named(role="item")), 1)
+
+    @property
+    def _net_values(self) -> int:
+        """Of the shared networks, of which every client trains a copy."""
+        nets = [spec for spec in self.backbone.named(scope="shared") if spec.role != "item"]
+        return sum(math.prod(spec.shape) for spec in nets)
+
+
+def _require_sound(cohort: Cohort, number: int) -> None:
+    """Stop before anything that is not finite, or exploded, is kept or sent."""
+    # A cause before what follows from it.
+    sizes = {f"gradient of the {term} term": largest for term, largest in cohort.steepest.items()}
+    sizes |= {f"{term} term": losses.abs() for term, losses in cohort.values.items()}
+    for name, held in {**cohort.tables, **cohort.params}.items():
+        # No entry is larger than the length, which is found twenty times faster than the largest entry.
+        lengths = torch.linalg.vector_norm(held.flatten(1), dim=1)
+        sound = bool((lengths < _EXPLODED).all())
+        sizes[f"parameter {name!r}"] = lengths if sound else held.flatten(1).abs().amax(dim=1)
+    for what, largest in sizes.items():
+        bad = torch.nonzero(~(largest < _EXPLODED))[:, 0]
+        if len(bad):
+            client, value = int(cohort.rows.ids[bad[0]]), float(largest[bad[0]])
+            raise DivergedError(
+                f"round {number}: the {what} of client {client} is {value:.3g} ({len(bad)} client(s) in this "
+                f"chunk): lower the learning rate, or the term's weight"
+            )

@@ -1,0 +1,42 @@
+"""The only things that cross the line between clients and the server. All are named tensors with a byte form."""
+
+from confed.messages.agreement import Agreement
+from confed.messages.devices import Download, Push, Upload
+from confed.messages.people import PeopleRows, people_schema
+from confed.messages.sums import Over, PartialSum, Sums
+from confed.messages.tables import (
+    HeldTables,
+    Sent,
+    TableRows,
+    add_rows,
+    dense,
+    gather_rows,
+    weighted_sum,
+    with_padding_row,
+)
+from confed.messages.tally import Tally, tally_schema
+from confed.messages.wire import Field, Schema
+
+__all__ = [
+    "Agreement",
+    "Download",
+    "Field",
+    "HeldTables",
+    "Over",
+    "PartialSum",
+    "PeopleRows",
+    "Push",
+    "Schema",
+    "Sent",
+    "Sums",
+    "TableRows",
+    "Tally",
+    "Upload",
+    "add_rows",
+    "dense",
+    "gather_rows",
+    "people_schema",
+    "tally_schema",
+    "weighted_sum",
+    "with_padding_row",
+]

@@ -1,0 +1,140 @@
+"""What crosses the line between people's devices and the server: `Download`, `Upload` and `Push`.
+
+Each holds the messages of many clients at once, and can be cut down to some of them; what a single client gets or sends
+is the message cut down to that client, and sizes are those of its bytes. On the server's side clients are counted by
+their places among all, on a holder's side by their places among its own: `of` leads from one to the other. Uploads say
+who sent them by the clients' ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from confed.messages.tables import HeldTables, Sent, TableRows, dense
+from confed.messages.wire import Schema, decode, encode
+from confed.tensors import joined, part_of
+
+_FIRST = torch.zeros(1, dtype=torch.int64)
+
+
+@dataclass(frozen=True)
+class Download:
+    """`tables[name]` holds g versions of a shared tensor; client u receives version `table_of[u]`."""
+
+    tables: Mapping[str, Tensor]
+    table_of: Tensor
+    side: Mapping[str, Tensor] = field(default_factory=dict)
+    """What everybody receives beside the tables."""
+
+    alike: Tensor | None = None
+    """(clients,): those with the same number from 0 upwards begin the round with the same tables; −1 is nobody.
+
+    A holder of many clients computes once what these would each compute; to a single client it says nothing.
+    """
+
+    def of(self, places: Tensor) -> Download:
+        """What the clients at `places` receive: the versions they get, and no others."""
+        tables, table_of = _versions_of(self.tables, self.table_of[places])
+        return Download(tables, table_of, self.side, _still_alike(self.alike, places))
+
+    @property
+    def bytes_per_client(self) -> int:
+        """0 where nothing is sent. Versions are of one size, so that every client's message is as long."""
+        return len(self.of(_FIRST).to_bytes()) if self.tables or self.side else 0
+
+    def to_bytes(self) -> bytes:
+        about = {"table_of": self.table_of} | ({} if self.alike is None else {"alike": self.alike})
+        return encode("download", joined({"tables": self.tables, "side": self.side}) | about)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, schema: Schema) -> Download:
+        tensors = decode(data, schema)
+        tables, side = (part_of(tensors, part) for part in ("tables", "side"))
+        return cls(tables, tensors["table_of"], side, tensors.get("alike"))
+
+
+@dataclass(frozen=True)
+class Push:
+    """Tables that the server gives to some clients, who keep them: client u gets version `table_of[u]`, −1 none."""
+
+    tables: Mapping[str, Tensor]
+    table_of: Tensor
+
+    @property
+    def versions(self) -> int:
+        return max((len(tables) for tables in self.tables.values()), default=0)
+
+    def of(self, places: Tensor) -> Push:
+        return Push(*_versions_of(self.tables, self.table_of[places]))
+
+    @property
+    def nbytes(self) -> int:
+        """Of the messages of all who get a table."""
+        receivers = torch.nonzero(self.table_of >= 0)[:, 0]
+        return len(receivers) * len(self.of(receivers[:1]).to_bytes())
+
+    def to_bytes(self) -> bytes:
+        return encode("push", joined({"tables": self.tables}) | {"table_of": self.table_of})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, schema: Schema) -> Push:
+        tensors = decode(data, schema)
+        return cls(part_of(tensors, "tables"), tensors["table_of"])
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What some clients send: the declared names and nothing else, client axis first."""
+
+    clients: Tensor
+    """Their ids."""
+    tensors: Mapping[str, Sent]
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def of(self, chosen: Tensor) -> Upload:
+        """The part of the clients marked in `chosen`."""
+        parts = {n: t[chosen] if isinstance(t, Tensor) else t.of(chosen) for n, t in self.tensors.items()}
+        return Upload(self.clients[chosen], parts)
+
+    def tensor(self, name: str) -> Tensor:
+        """Of what is one number, or a few, for every client."""
+        found = self.tensors[name]
+        assert not isinstance(found, TableRows | HeldTables)
+        return found
+
+    @property
+    def bytes_per_client(self) -> int:
+        """All messages of a round are as long: they hold the same tensors."""
+        return len(self.of(torch.arange(len(self)) == 0).to_bytes())
+
+    def to_bytes(self) -> bytes:
+        whole = {name: dense(sent) for name, sent in self.tensors.items()}
+        return encode("upload", joined({"sent": whole}) | {"clients": self.clients})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, schema: Schema) -> Upload:
+        tensors = decode(data, schema)
+        return cls(tensors["clients"], part_of(tensors, "sent"))
+
+
+def _versions_of(tables: Mapping[str, Tensor], table_of: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """The versions that are named, in their order, and who gets which of these; −1 stays."""
+    used = torch.unique(table_of[table_of >= 0])
+    narrowed = torch.where(table_of >= 0, torch.searchsorted(used, table_of), -1)
+    return {name: versions.index_select(0, used) for name, versions in tables.items()}, narrowed
+
+
+def _still_alike(alike: Tensor | None, places: Tensor) -> Tensor | None:
+    """Whoever is alone in a group is like nobody."""
+    if alike is None:
+        return None
+    numbers, members = torch.unique(alike[places], return_counts=True)
+    shared = numbers[(members > 1) & (numbers >= 0)]
+    found = torch.where(torch.isin(alike[places], shared), alike[places], -1)
+    return found if len(shared) else None

@@ -1,0 +1,75 @@
+"""Named tensors in the safetensors format: as a file, written tensor by tensor so that large states are never copied as
+a whole, or as bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+_TYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+_ALIGNED = 8
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """The library's own writer first makes a copy of everything."""
+    with path.open("wb") as file:
+        file.write(header(tensors, metadata))
+        file.writelines(contents(tensors))
+
+
+def header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """What stands before the tensors: its own length, then as JSON what they are and where."""
+    entries: dict[str, object] = {"__metadata__": dict(metadata)}
+    position = 0
+    for name in _order(tensors):
+        tensor = tensors[name]
+        end = position + tensor.numel() * tensor.element_size()
+        entries[name] = {"dtype": _TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [position, end]}
+        position = end
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % _ALIGNED)
+    return len(text).to_bytes(8, "little") + text
+
+
+def contents(tensors: Mapping[str, Tensor]) -> Iterator[memoryview]:
+    """The bytes of one tensor after another."""
+    for name in _order(tensors):
+        tensor = tensors[name].detach().contiguous()
+        if tensor.numel():
+            yield tensor.view(-1).view(torch.uint8).numpy().data
+
+
+def _order(tensors: Mapping[str, Tensor]) -> list[str]:
+    """Widest types first, so that all stay aligned."""
+    return sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+
+
+def joined(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """All parts in one: a tensor's name is that of its part, a slash, and its own."""
+    return {f"{part}/{name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
+
+
+def part_of(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    """What `joined` had below `part`."""
+    return {name.removeprefix(f"{part}/"): tensor for name, tensor in tensors.items() if name.startswith(f"{part}/")}
+
+
+def load_tensors(path: Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors whose names begin with `prefix`, and the metadata; SafetensorError if the file is not whole."""
+    with safe_open(path, framework="pt") as file:
+        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 - not a dict
+        return {name: file.get_tensor(name) for name in names}, file.metadata() or {}

@@ -23,6 +23,7 @@ import numpy as np
 import confed
 from confed.analysis.participation import participation
 from confed.cli.progress import live_progress
+from confed.data.recognition import in_catalogue
 from confed.errors import DivergedError
 from confed.evaluation.metrics import Ranks
 from confed.files import written_beside
@@ -126,10 +127,11 @@ def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
     """The run in `folder`: finished if it was broken off, started if it is not there or had other settings."""
     said: dict[str, Any] = {"protocol": cell.protocol, "rounds": cell.rounds, "seed": cell.seed}
     said |= {"options": dict(cell.options), **cell.settings}
+    known = cell.dataset if in_catalogue(cell.dataset) else None
     with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
             begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None, "source": None})
-            if _written(begun) == _written(resolve(cell.method, cell.dataset, **said)):
+            if _written(begun) == _written(resolve(cell.method, cell.dataset, known=known, **said)):
                 return confed.resume(folder, listener=heard)
             shutil.rmtree(folder)
         return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **said)

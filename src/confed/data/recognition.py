@@ -16,7 +16,7 @@ import numpy as np
 
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
 from confed.data.columns import PseudoTime, Time
-from confed.data.domains import Domains
+from confed.data.domains import Domains, joint_hash
 from confed.data.interactions import Interactions
 from confed.errors import ConfedError
 
@@ -43,6 +43,13 @@ def as_catalogued(data: Interactions | Domains, name: str | None) -> Interaction
     """`data` as loading `name` would give it, if it has that content; else, and without a name, as it is."""
     found = None if name is None else _in_form_of(name, data)
     return data if found is None else found
+
+
+def content_hashes(name: str) -> set[str]:
+    """Of a dataset of the catalogue, the content hashes that its copies are known to have."""
+    if name in DOMAINS:
+        return {joint_hash({domain: one.content_hash for domain, one in DOMAINS[name].domains.items()})}
+    return {copy.content_hash for copy in REGISTRY[name].copies if copy.content_hash}
 
 
 def filtered(data: Domains, entry: DomainsEntry) -> Domains:

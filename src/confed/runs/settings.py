@@ -117,7 +117,7 @@ def defaults_in_words(settings: Settings) -> str:
     for_it = method_named(settings.method).defaults.get(known)
     if not for_it:
         return f"the method's own ({why}, for which it has no others)"
-    kept = [f"{name} = {value}" for name, value in for_it.items() if settings.method_options[name] == value]
+    kept = [f"{name} = {value}" for name, value in for_it.items() if settings.method_options.get(name) == value]
     return f"{known}'s ({why}): {', '.join(kept) or 'all of them overruled by options'}"
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confed.data.recognition import content_hashes
 from confed.errors import ConfedError
 from confed.runs.settings import Settings, defaults_in_words, parse_option, read_toml, resolve, to_toml
 
@@ -55,6 +56,15 @@ def test_defaults_are_those_of_what_the_data_is_known_to_be_not_of_what_it_is_ca
 )
 def test_a_line_says_which_defaults_count(known, options, line):
     assert defaults_in_words(resolve("pfedrec", "mine", known=known, options=options)) == line
+
+
+@pytest.mark.parametrize(("known", "filters"), [("lastfm-2k", True), ("douban", True), ("ml-1m", False)])
+def test_the_line_says_where_a_filter_acts(known, filters):
+    (whole,) = content_hashes(known)
+    settings = resolve("pfedrec", "mine", known=known)
+    for content_hash, acts in ((whole, False), ("another", filters)):
+        line = defaults_in_words(settings.model_copy(update={"content_hash": content_hash}))
+        assert (f"that of {known} once its filter is applied" in line) == acts
 
 
 def test_a_config_without_known_is_of_what_its_data_was_called(tmp_path):

@@ -52,6 +52,13 @@ def content_hashes(name: str) -> set[str]:
     return {copy.content_hash for copy in REGISTRY[name].copies if copy.content_hash}
 
 
+def needs_filter(name: str, content_hash: str) -> bool:
+    """Whether data with this hash, known to be `name`, still has rows that the filter of its entry takes away."""
+    several = DOMAINS.get(name)
+    filters = (several.min_rating or several.core) if several else REGISTRY[name].min_interactions > 1
+    return bool(filters) and content_hash not in content_hashes(name)
+
+
 def filtered(data: Domains, entry: DomainsEntry) -> Domains:
     """What the entry keeps of its files."""
     if entry.min_rating is not None:

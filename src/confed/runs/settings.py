@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from confed.data.recognition import in_catalogue
+from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.protocol import Protocol, protocol_named
 from confed.methods.base import FederatedMethod, MethodConfig
@@ -114,6 +114,8 @@ def defaults_in_words(settings: Settings) -> str:
     if known is None:
         return "the method's own (this data is not one of the catalogue)"
     why = f"the data's content is that of {known}"
+    if settings.content_hash and needs_filter(known, settings.content_hash):
+        why += " once its filter is applied"  # nobody is dropped silently
     for_it = method_named(settings.method).defaults.get(known)
     if not for_it:
         return f"the method's own ({why}, for which it has no others)"

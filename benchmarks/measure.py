@@ -55,7 +55,7 @@ def engine_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, An
 
 def domain_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, Any]) -> dict[str, float]:
     """The same for companies. A single round is the first: on large data nobody wants to wait for another two."""
-    experiment = Experiment.prepare(resolve(name, dataset, protocol="warm", options=options, seed=SEED))
+    experiment = Experiment.prepare(resolve(name, dataset, known=dataset, protocol="warm", options=options, seed=SEED))
     return timed(experiment.trainer, experiment.evaluator, rounds, _WARM_UP if rounds > 1 else 0)
 
 

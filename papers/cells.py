@@ -1,14 +1,14 @@
-"""Experiments as cells: one configuration and seed, one small JSON file, skipped if it is there already.
+"""Experiments as cells: one configuration and seed, one line of the recipe's results, skipped if it is there already.
 
 A recipe lists its cells and calls `run_cells`. A recipe that was stopped goes on with the first missing cell, from the
-last checkpoint if it had begun; every finished cell is written at once, beside the recipe that made it.
+last checkpoint if it had begun; every finished cell is written at once, beside the recipe that made it, together with
+what it was made with (`papers/provenance.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
-import json
 import re
 import shutil
 import tomllib
@@ -23,21 +23,21 @@ import numpy as np
 import confed
 from confed.analysis.participation import participation
 from confed.cli.progress import live_progress
+from confed.data.recognition import in_catalogue
 from confed.errors import DivergedError
 from confed.evaluation.metrics import Ranks
-from confed.files import written_beside
 from confed.runs.folder import RunFolder
 from confed.runs.settings import Settings, resolve
+from papers.provenance import code_here, record
+from papers.results import Results
 
-UNFINISHED = "unfinished"
-"""Beside the results: runs that were broken off. Not committed."""
 RANKINGS = ("", "full_", "neg999_")
 KEPT = ("hr@5", "ndcg@5", "hr@10", "ndcg@10", "hr@20", "ndcg@20")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One run. `variant` names the options in file names and tables; cells differ in it wherever options differ."""
+    """One run. `variant` names the options in results and tables; cells differ in it wherever options differ."""
 
     method: str
     dataset: str
@@ -58,31 +58,47 @@ class Cell:
         parts = (dataset, self.protocol, self.method, variant, f"seed{self.seed}")
         return "_".join(part for part in parts if part)
 
-    def path(self, folder: Path) -> Path:
-        return folder / f"{self.name}.json"
+    @property
+    def said(self) -> dict[str, Any]:
+        """What `confed.run` is told beside method and dataset."""
+        said = {"protocol": self.protocol, "rounds": self.rounds, "seed": self.seed, "options": dict(self.options)}
+        return said | dict(self.settings)
 
 
-def run_cells(cells: Iterable[Cell], folder: Path) -> None:
-    """Run the cells whose result is missing, in order; one that fails does not keep the others from running.
+def settings_of(cell: Cell) -> Settings:
+    """All that determines its run but for the content of the data."""
+    known = cell.dataset if in_catalogue(cell.dataset) else None
+    return resolve(cell.method, cell.dataset, known=known, **cell.said)
+
+
+def run_cells(cells: Iterable[Cell], path: Path) -> None:
+    """Run the cells whose result `path` lacks, in order; one that fails does not keep the others from running.
 
     One that diverges will diverge again: that is its result.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    results, code = Results(path), code_here()
     failed = []
     with live_progress() as listener:
         for cell in cells:
-            if not cell.path(folder).exists():
+            if cell.name not in results:
                 try:
-                    write_result(cell, folder, listener)
+                    write_result(cell, results, code, listener)
                 except DivergedError as error:
-                    _write(cell, folder, {**_facts(cell), "diverged": str(error)})
+                    _write(cell, results, code, {**_facts(cell), "diverged": str(error)})
                 except confed.ConfedError as error:
                     failed.append(f"{cell.name}: {error}")
     if failed:
         raise SystemExit("\n".join(["these cells failed:", *failed]))
 
 
-def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], list[Cell]]], folder: Path) -> None:
+def list_cells(cells: Iterable[Cell], path: Path) -> None:
+    """Print which are done."""
+    done = Results(path).read()
+    for cell in cells:
+        print("done   " if cell.name in done else "missing", cell.name)
+
+
+def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], list[Cell]]], path: Path) -> None:
     """The command line of a recipe: some parts or all, some seeds or all."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description.splitlines()[0])
     parser.add_argument("--only", choices=parts, nargs="+", default=list(parts), help="some parts")
@@ -97,42 +113,39 @@ def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], l
         if cell.seed in (chosen.seeds or [cell.seed]) and cell.protocol in (chosen.protocols or [cell.protocol])
     ]
     if chosen.list:
-        for cell in cells:
-            print("done   " if cell.path(folder).exists() else "missing", cell.name)
+        list_cells(cells, path)
     else:
-        run_cells(cells, folder)
+        run_cells(cells, path)
 
 
-def write_result(cell: Cell, folder: Path, listener: Any = None) -> None:
+def write_result(cell: Cell, results: Results, code: Mapping[str, Any], listener: Any = None) -> None:
     """Run the cell, or finish it if it was broken off, and keep what is worth keeping."""
-    scratch = folder / UNFINISHED / cell.name
-    run = kept_run(cell, scratch, listener)
+    run = kept_run(cell, results.unfinished / cell.name, listener)
     result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
-    _write(cell, folder, result | dict(cell.measure(run) if cell.measure else {}))
+    _write(cell, results, code, result | dict(cell.measure(run) if cell.measure else {}))
 
 
-def _write(cell: Cell, folder: Path, result: Mapping[str, Any]) -> None:
-    with written_beside(cell.path(folder)) as beside:
-        beside.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(folder / UNFINISHED / cell.name, ignore_errors=True)
+def _write(cell: Cell, results: Results, code: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+    """With the settings that the run itself wrote down, before the folder of the run goes."""
+    scratch = results.unfinished / cell.name
+    results.add(cell.name, {**result, "provenance": record(RunFolder.open(scratch).settings(), code)})
+    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _facts(cell: Cell) -> dict[str, Any]:
     names = ("method", "dataset", "protocol", "seed", "rounds", "variant")
-    return {name: getattr(cell, name) for name in names} | {"options": dict(cell.options), "confed": confed.__version__}
+    return {name: getattr(cell, name) for name in names} | {"options": dict(cell.options)}
 
 
 def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
     """The run in `folder`: finished if it was broken off, started if it is not there or had other settings."""
-    said: dict[str, Any] = {"protocol": cell.protocol, "rounds": cell.rounds, "seed": cell.seed}
-    said |= {"options": dict(cell.options), **cell.settings}
     with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
             begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None, "source": None})
-            if _written(begun) == _written(resolve(cell.method, cell.dataset, **said)):
+            if _written(begun) == _written(settings_of(cell)):
                 return confed.resume(folder, listener=heard)
             shutil.rmtree(folder)
-        return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **said)
+        return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **cell.said)
 
 
 def _written(settings: Settings) -> dict[str, Any]:
@@ -154,7 +167,6 @@ def reduced(cell: Cell, summary: Mapping[str, Any]) -> dict[str, Any]:
         "views": {view: _with_domains(values) for view, values in summary["views"].items()},
         **{name: summary[name] for name in costs},
         **_domains(summary),
-        "confed": confed.__version__,
     }
 
 
@@ -235,10 +247,9 @@ def _with_domains(values: Mapping[str, Any]) -> dict[str, Any]:
     return _metrics(values) | _domains(values)
 
 
-def load_results(folder: Path, *, diverged: bool = False) -> list[dict[str, Any]]:
+def load_results(path: Path, *, diverged: bool = False) -> list[dict[str, Any]]:
     """What the finished cells gave; or, asked for `diverged`, the cells that gave nothing."""
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))]
-    return [result for result in found if ("diverged" in result) == diverged]
+    return [result for result in Results(path).read().values() if ("diverged" in result) == diverged]
 
 
 def pooled(results: Iterable[Mapping[str, Any]], metric: str, view: str | None = None) -> str:

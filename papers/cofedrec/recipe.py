@@ -6,7 +6,7 @@
     python -m papers.cofedrec.tables                  # write the tables into docs/cofedrec.md
     python -m papers.cofedrec.figures                 # the pictures
 
-One small JSON file per cell in results/. published.toml holds the paper's figures.
+results.jsonl has a line for every cell. published.toml holds the paper's figures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
+RESULTS = HERE / "results.jsonl"
 SEEDS = (0, 1, 2)
 MORE_SEEDS = tuple(range(3, 10))
 """Of the whole method, whose seeds differ much."""
@@ -154,6 +154,10 @@ PARTS = {
     "weights": weights,
     "clusters": clusters,
 }
+
+
+def cells() -> list[Cell]:
+    return [cell for part in PARTS.values() for cell in part()]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
     python -m papers.fed3cr.tables                # write the tables into docs/fed3cr.md
     python -m papers.fed3cr.figures               # the pictures
 
-One small JSON file per cell in results/. published.toml holds the paper's figures.
+results.jsonl has a line for every cell. published.toml holds the paper's figures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from confed.methods.fed3cr import VARIANTS
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
+RESULTS = HERE / "results.jsonl"
 SEEDS = (0, 1)
 PROTOCOLS = ("paper", "strict")
 SEARCH_ROUNDS = 6
@@ -167,6 +167,11 @@ PARTS = {
     "constraints": constraints,
     "sensitivity": sensitivity,
 }
+
+
+def cells() -> list[Cell]:
+    return [cell for part in PARTS.values() for cell in part()]
+
 
 if __name__ == "__main__":
     run_parts("papers.fed3cr.recipe", __doc__, PARTS, RESULTS)

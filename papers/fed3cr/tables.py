@@ -161,9 +161,9 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
 }
 
 
-def write_tables(path: Path = DOCS, folder: Path = RESULTS) -> None:
+def write_tables(path: Path = DOCS, results: Path = RESULTS) -> None:
     """Put each table between its marks in the docs."""
-    path.write_text(rendered(path.read_text("utf-8"), TABLES, load_results(folder)), encoding="utf-8")
+    path.write_text(rendered(path.read_text("utf-8"), TABLES, load_results(results)), encoding="utf-8")
 
 
 if __name__ == "__main__":

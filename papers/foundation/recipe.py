@@ -4,7 +4,7 @@
     python -m papers.foundation.recipe --write      # write the tables into README.md and docs/
     python -m papers.foundation.recipe --list       # the cells, and which are done
 
-One small JSON file per cell in results/. Three seeds; the standard deviation is over seeds.
+results.jsonl has a line for every cell. Three seeds; the standard deviation is over seeds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from confed.methods.published import published
-from papers.cells import Cell, load_results, pooled, run_cells
+from papers.cells import Cell, list_cells, load_results, pooled, run_cells
 from papers.marks import rendered
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-RESULTS = HERE / "results"
+RESULTS = HERE / "results.jsonl"
 DATASET = "ml-100k"
 SEEDS = (0, 1, 2)
 
@@ -141,8 +141,7 @@ def main() -> None:
     chosen = parser.parse_args()
     wanted = [cell for cell in cells() if cell.seed in chosen.seeds]
     if chosen.list:
-        for cell in wanted:
-            print("done   " if cell.path(RESULTS).exists() else "missing", cell.name)
+        list_cells(wanted, RESULTS)
     elif chosen.write:
         write_tables(load_results(RESULTS))
     else:

@@ -6,7 +6,7 @@
     python -m papers.fppdm.tables                # write the tables into docs/fppdm.md
     python -m papers.fppdm.figures               # the pictures
 
-One small JSON file per cell in results/. published.toml holds the paper's figures. A run stops after five evaluations
+results.jsonl has a line for every cell. published.toml holds the paper's figures. A run stops after five evaluations
 without a better mean of the domains' validation NDCG@10 (by default it is ten; five fit the machine), ETL, ETL-F and
 ETL-FC after twenty; an evaluation is a round of five epochs for methods with a server, and five epochs for the others.
 ETL has batches of 32 people: with its own 256, four batches of Douban, it stands at popularity after 200 epochs.
@@ -29,7 +29,7 @@ from confed.silos.distributions import unnamed
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
+RESULTS = HERE / "results.jsonl"
 SEEDS = (0, 1, 2)
 DATASETS = ("douban", "amazon-game-video")
 PATIENCE = 5
@@ -219,6 +219,11 @@ PARTS = {
     "cold": cold,
     "larger": larger,
 }
+
+
+def cells() -> list[Cell]:
+    return [cell for part in PARTS.values() for cell in part()]
+
 
 if __name__ == "__main__":
     run_parts("papers.fppdm.recipe", __doc__, PARTS, RESULTS)

@@ -113,7 +113,7 @@ def test_every_interaction_lands_in_exactly_one_part(rows):
 @pytest.mark.parametrize("name", sorted(REGISTRY.keys() - {"qb-article"}))
 @pytest.mark.parametrize("protocol", ["strict", "paper"])
 def test_every_registered_dataset_can_be_split(name, protocol):
-    settings = resolve("popularity", require(name), protocol=protocol)
+    settings = resolve("popularity", require(name), known=name, protocol=protocol)
     experiment = Experiment.prepare(settings)
     assert experiment.cut.users > 1000 or name == "ml-100k"
     assert experiment.cut.training.positives.lengths.min() >= 1

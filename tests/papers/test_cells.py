@@ -4,7 +4,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from papers.cells import (
-    UNFINISHED,
     Cell,
     kept_run,
     load_results,
@@ -15,6 +14,7 @@ from papers.cells import (
     unpacked,
     write_result,
 )
+from papers.results import Results
 
 from confed.evaluation.metrics import Ranks
 from confed.evaluation.protocol import WARM
@@ -29,11 +29,11 @@ def cells(*seeds):
 
 
 def test_cells_are_written_once_and_never_run_again(tmp_path):
-    run_cells(cells(0), tmp_path)
-    (path,) = tmp_path.glob("*.json")
-    path.write_text(json.dumps({**json.loads(path.read_text()), "marked": True}))
-    run_cells(cells(0, 1), tmp_path)
-    results = load_results(tmp_path)
+    path = tmp_path / "results.jsonl"
+    run_cells(cells(0), path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "marked": True}) + "\n")
+    run_cells(cells(0, 1), path)
+    results = load_results(path)
     assert [r["seed"] for r in results] == [0, 1]
     assert [r.get("marked", False) for r in results] == [True, False]
     assert results[1]["hr@10"] > 0 and results[1]["options"] == OPTIONS
@@ -41,8 +41,8 @@ def test_cells_are_written_once_and_never_run_again(tmp_path):
 
 def test_a_detailed_cell_keeps_its_curve(tmp_path):
     cell = Cell("pfedrec", TINY, "strict", 0, 3, "v", {**OPTIONS, "dim": 4}, detailed=True)
-    run_cells([cell], tmp_path)
-    (result,) = load_results(tmp_path)
+    run_cells([cell], tmp_path / "results.jsonl")
+    (result,) = load_results(tmp_path / "results.jsonl")
     for view, curve in result["curve"].items():
         own = result["own_round"][view]
         assert curve["round"] == [1, 2, 3]
@@ -71,12 +71,12 @@ def test_a_cell_that_diverges_is_a_result_and_any_other_error_is_none(tmp_path):
     lost = Cell("fed3cr", TINY, "strict", 0, 4, "lost", {**OPTIONS, "dim": 4, "item_rate": 1e6})
     wrong = Cell("fed3cr", TINY, "strict", 0, 4, "wrong", {**OPTIONS, "dimm": 4})
     with pytest.raises(SystemExit, match="dimm"):
-        run_cells([lost, wrong], tmp_path)
-    assert load_results(tmp_path) == []
-    (kept,) = load_results(tmp_path, diverged=True)
+        run_cells([lost, wrong], tmp_path / "results.jsonl")
+    assert load_results(tmp_path / "results.jsonl") == []
+    (kept,) = load_results(tmp_path / "results.jsonl", diverged=True)
     assert kept["variant"] == "lost" and "lower the learning rate" in kept["diverged"]
-    assert not wrong.path(tmp_path).exists()
-    run_cells([lost], tmp_path)
+    assert kept["provenance"]["settings"]["method_options"]["item_rate"] == 1e6
+    run_cells([lost], tmp_path / "results.jsonl")
 
 
 def test_names_tell_configurations_apart():
@@ -101,7 +101,7 @@ def test_pooled():
 def test_a_cell_that_was_broken_off_goes_on(tmp_path, method, own):
     """Also where options are not set, which a file cannot say (fed3cr)."""
     options = {**OPTIONS, "dim": 4, **own}
-    whole, part = tmp_path / "whole", tmp_path / "part"
+    whole, part = (tmp_path / name / "results.jsonl" for name in ("whole", "part"))
     cell = Cell(method, TINY, "strict", 0, 4, "v", options, {"checkpoint_seconds": 0.0})
     run_cells([cell], whole)
 
@@ -109,17 +109,18 @@ def test_a_cell_that_was_broken_off_goes_on(tmp_path, method, own):
         if line["round"] == 3:
             raise RuntimeError("the power went")
 
-    scratch = part / UNFINISHED / cell.name
+    scratch = Results(part).unfinished / cell.name
     with pytest.raises(RuntimeError, match="power"):
         kept_run(cell, scratch, breaks)
     saved = RunFolder.open(scratch).load_checkpoint().progress.round
     assert saved in (1, 2), "a slow disk may leave a checkpoint out"
     seen = []
-    write_result(cell, part, lambda line, settings: seen.append(line["round"]))
+    write_result(cell, Results(part), {}, lambda line, settings: seen.append(line["round"]))
     assert seen == list(range(saved + 1, 5))
     assert not scratch.exists()
-    one, other = (json.loads(cell.path(folder).read_text()) for folder in (whole, part))
+    one, other = (Results(path).read()[cell.name] for path in (whole, part))
     assert one["views"] == other["views"]
+    assert one["provenance"]["settings"] == other["provenance"]["settings"]
 
 
 def test_an_unfinished_run_with_other_settings_is_not_gone_on_with(tmp_path):

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 from papers.cells import load_results, packed, unpacked
@@ -13,22 +11,6 @@ def test_the_docs_show_the_committed_results():
     text = tables.DOCS.read_text("utf-8")
     assert all(f"<!-- table: {name} -->" in text for name in tables.TABLES)
     assert text == rendered(text, tables.TABLES, load_results(recipe.RESULTS))
-
-
-def test_every_result_belongs_to_a_cell_of_the_recipe():
-    cells = {cell.path(recipe.RESULTS).name for part in recipe.PARTS.values() for cell in part()}
-    assert {path.name for path in recipe.RESULTS.glob("*.json")} <= cells
-
-
-def test_every_result_has_the_options_of_its_cell():
-    cells = {cell.path(recipe.RESULTS).name: cell for part in recipe.PARTS.values() for cell in part()}
-    for path in recipe.RESULTS.glob("*.json"):
-        assert json.loads(path.read_text())["options"] == cells[path.name].options, path.name
-
-
-def test_cells_have_names_of_their_own():
-    names = [cell.name for part in recipe.PARTS.values() for cell in part()]
-    assert len(names) == len(set(names))
 
 
 def test_metrics_follow_from_the_ranks_that_were_kept():

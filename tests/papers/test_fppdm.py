@@ -7,33 +7,13 @@ from papers.marks import rendered
 
 import confed
 from confed.evaluation.metrics import Ranks
-from confed.methods.registry import METHODS, method_named
 from tests import realdata
-
-CELLS = [cell for part in recipe.PARTS.values() for cell in part()]
 
 
 def test_the_docs_show_the_committed_results():
     text = tables.DOCS.read_text("utf-8")
     assert all(f"<!-- table: {name} -->" in text for name in tables.TABLES)
     assert text == rendered(text, tables.TABLES, load_results(recipe.RESULTS))
-
-
-def test_every_result_belongs_to_a_cell_of_the_recipe():
-    cells = {cell.path(recipe.RESULTS).name for cell in CELLS}
-    assert {path.name for path in recipe.RESULTS.glob("*.json")} <= cells
-
-
-def test_cells_have_names_of_their_own():
-    names = [cell.name for cell in CELLS]
-    assert len(names) == len(set(names))
-    assert all(name.isascii() for name in names)
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_every_cell_has_valid_options(cell):
-    assert cell.method in METHODS
-    method_named(cell.method).config(cell.dataset, cell.options)
 
 
 def test_hit_rates_and_ndcg_can_belong_together():
@@ -48,7 +28,7 @@ def test_hit_rates_and_ndcg_can_belong_together():
                     assert gained >= -1e-6
                     assert gained / 3.4595 - 0.01 <= n10 - n5 <= gained / 2.8073 + 0.01
                     checked += 1
-    assert checked or not list(recipe.RESULTS.glob("*.json"))
+    assert checked
 
 
 def test_users_are_those_whose_ranks_are_kept():

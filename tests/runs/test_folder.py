@@ -6,7 +6,7 @@ from confed.errors import ConfedError
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.settings import resolve
 
-SETTINGS = resolve("pfedrec", "ml-100k")
+SETTINGS = resolve("pfedrec", "ml-100k", known="ml-100k")
 
 
 @pytest.fixture

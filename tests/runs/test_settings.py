@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confed.data.recognition import content_hashes
 from confed.errors import ConfedError
-from confed.runs.settings import Settings, parse_option, read_toml, resolve, to_toml
+from confed.runs.settings import Settings, defaults_in_words, parse_option, read_toml, resolve, to_toml
 
 
 def test_options_go_to_the_method_or_to_the_protocol():
@@ -31,7 +32,45 @@ def test_a_methods_own_patience_goes_with_its_own_rounds():
     assert resolve("fppdm++", "douban", protocol="warm", rounds=50).patience is None
     assert resolve("fppdm++", "douban", protocol="warm", patience=3).patience == 3
     assert resolve("fppdm++", "douban", protocol="warm", rounds=7, patience=3).patience == 3
-    assert resolve("pfedrec", "lastfm-2k").config().learning_rate == 0.05
+
+
+def test_defaults_are_those_of_what_the_data_is_known_to_be_not_of_what_it_is_called():
+    assert resolve("pfedrec", "mine", known="lastfm-2k").config().learning_rate == 0.05
+    assert resolve("pfedrec", "lastfm-2k").config().learning_rate == 0.1
+    with pytest.raises(ConfedError, match=r"known = 'mine': the catalogue has no such dataset"):
+        resolve("pfedrec", "mine", known="mine")
+
+
+@pytest.mark.parametrize(
+    ("known", "options", "line"),
+    [
+        (None, {}, "the method's own (this data is not one of the catalogue)"),
+        ("douban", {}, "the method's own (the data's content is that of douban, for which it has no others)"),
+        ("lastfm-2k", {}, "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05"),
+        (
+            "lastfm-2k",
+            {"learning_rate": 0.2},
+            "lastfm-2k's (the data's content is that of lastfm-2k): all of them overruled by options",
+        ),
+    ],
+)
+def test_a_line_says_which_defaults_count(known, options, line):
+    assert defaults_in_words(resolve("pfedrec", "mine", known=known, options=options)) == line
+
+
+@pytest.mark.parametrize(("known", "filters"), [("lastfm-2k", True), ("douban", True), ("ml-1m", False)])
+def test_the_line_says_where_a_filter_acts(known, filters):
+    (whole,) = content_hashes(known)
+    settings = resolve("pfedrec", "mine", known=known)
+    for content_hash, acts in ((whole, False), ("another", filters)):
+        line = defaults_in_words(settings.model_copy(update={"content_hash": content_hash}))
+        assert (f"that of {known} once its filter is applied" in line) == acts
+
+
+def test_a_config_without_known_is_of_what_its_data_was_called(tmp_path):
+    for dataset, known in (("ml-100k", "ml-100k"), ("douban", "douban"), ("mine.csv", None)):
+        (tmp_path / "config.toml").write_text(resolve("popularity", dataset).to_toml())
+        assert Settings.from_toml(tmp_path / "config.toml").known == known
 
 
 @pytest.mark.parametrize(
@@ -66,7 +105,9 @@ def test_mistakes_name_the_option(call, message):
 
 
 def test_written_settings_read_back(tmp_path):
-    settings = resolve("fedncf", "ml-1m", protocol="paper", options={"variant": "gmf"}, patience=4, chunk=9)
+    settings = resolve(
+        "fedncf", "ml-1m", known="ml-1m", protocol="paper", options={"variant": "gmf"}, patience=4, chunk=9
+    )
     path = tmp_path / "config.toml"
     path.write_text(settings.to_toml())
     assert Settings.from_toml(path) == settings

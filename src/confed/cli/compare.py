@@ -23,7 +23,7 @@ from confed.cli.options import (
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
-from confed.cli.tables import results
+from confed.cli.tables import defaults_line, results
 from confed.runs import api
 from confed.runs.settings import parse_option
 
@@ -64,4 +64,10 @@ def compare(
             listener=listener,
         )
     result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
-    emit(result, as_json, lambda: console.print(results(summaries)))
+
+    def render() -> None:
+        console.print(results(summaries))
+        for summary in summaries:
+            console.print(f"{summary['method']}, {defaults_line(summary)}", highlight=False)
+
+    emit(result, as_json, render)

@@ -103,12 +103,12 @@ def describe(method: Method) -> dict[str, Any]:
         },
     }
     if isinstance(method, FederatedMethod):
-        pieces = method.pieces(method.config("", {}), items=1)
+        pieces = method.pieces(method.config(None, {}), items=1)
         facts["view"] = pieces.view
         facts["uploads"] = sorted(pieces.strategy.uploads)
         facts["aggregation"] = pieces.strategy.needs
     if isinstance(method, SiloMethod):
-        exchange = method.exchange(method.config("", {}))
+        exchange = method.exchange(method.config(None, {}))
         facts["view"] = method.view
         facts["uploads"] = sorted([*exchange.names, "loss"]) if exchange else []
         facts["aggregation"] = "sum"

@@ -27,7 +27,7 @@ from confed.cli.options import (
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
-from confed.cli.tables import human_bytes, results
+from confed.cli.tables import defaults_line, human_bytes, results
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
@@ -140,6 +140,7 @@ def _caveats(summary: dict[str, Any]) -> Iterator[str]:
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results([summary]))
+        console.print(defaults_line(summary), highlight=False)
         for figure in summary["published"]:
             figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
             console.print(f"published: {figures} ({figure['source']})", highlight=False)

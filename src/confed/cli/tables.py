@@ -22,6 +22,11 @@ def results(summaries: Sequence[Mapping[str, Any]]) -> Group:
     return Group(*tables)
 
 
+def defaults_line(summary: Mapping[str, Any]) -> str:
+    """Which hyper-parameters count where nothing was said, and why these."""
+    return f"defaults: {summary['defaults']}"
+
+
 def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     """Quality, cost and, under `paper`, the published figure beside ours; one row per method."""
     first = summaries[0]

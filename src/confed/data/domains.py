@@ -102,9 +102,7 @@ class Domains:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the domains' names and content hashes, in their order."""
-        told = json.dumps([(domain, part.content_hash) for domain, part in self.parts.items()])
-        return hashlib.sha256(told.encode()).hexdigest()
+        return joint_hash({domain: part.content_hash for domain, part in self.parts.items()})
 
     @cached_property
     def _people(self) -> tuple[list[str], NDArray[np.bool_]]:
@@ -222,6 +220,11 @@ class Domains:
             raise
         _remove(folder, old - new)
         return folder
+
+
+def joint_hash(parts: Mapping[str, str]) -> str:
+    """SHA-256 of the domains' names and content hashes, in their order."""
+    return hashlib.sha256(json.dumps(list(parts.items())).encode()).hexdigest()
 
 
 def is_domain_folder(path: Path) -> bool:

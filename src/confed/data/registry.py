@@ -18,6 +18,7 @@ from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, Domains
 from confed.data.domains import Domains, is_domain_folder
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
+from confed.data.recognition import filtered
 from confed.data.sources import Notice, Progress
 from confed.data.synthetic import Recipe, synthetic
 from confed.data.synthetic_domains import DomainsRecipe, synthetic_domains
@@ -253,11 +254,7 @@ def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: 
 
 
 def _read_domains(entry: DomainsEntry, paths: Mapping[str, Path]) -> Domains:
-    data = Domains.of(paths, name=entry.name, time=entry.time)
-    if entry.min_rating is not None:
-        data = data.positive(entry.min_rating)
-    if entry.core is not None:
-        data = data.core(*entry.core)
+    data = filtered(Domains.of(paths, name=entry.name, time=entry.time), entry)
     if data.names != tuple(entry.domains):
         return data  # with an optional domain the filter leaves other rows, which nobody has counted
     together = "" if entry.core is None else f", filtered together with {len(data.names) - 1} more"

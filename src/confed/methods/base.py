@@ -91,13 +91,15 @@ class Method(ABC):
     patience: ClassVar[int | None] = None
     """Evaluations without a gain after which a run of the default length ends early."""
     defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Settings per dataset that differ from the config's own defaults."""
+    """Settings per dataset of the catalogue that differ from the config's own defaults."""
     discloses: ClassVar[str] = "nothing"
     """What the design shows the server or others beyond the declared upload."""
 
-    def config(self, dataset: str, overrides: Mapping[str, Any]) -> MethodConfig:
-        """The config class's defaults, the dataset's, then the user's; each may set single fields of a section."""
-        merged: dict[str, Any] = {**self.defaults.get(dataset, {})}
+    def config(self, known: str | None, overrides: Mapping[str, Any]) -> MethodConfig:
+        """The config class's defaults, those for the dataset of the catalogue that the data is `known` to be, then the
+        user's; each may set single fields of a section.
+        """
+        merged: dict[str, Any] = {**self.defaults.get(known or "", {})}
         for key, value in overrides.items():
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
         return self.config_class.model_validate(merged)

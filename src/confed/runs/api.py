@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from confed.data.domains import Domains
+from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.errors import ConfedError
 from confed.evaluation.protocol import Protocol
@@ -42,7 +44,8 @@ def run(
     """
     reset_peak()
     name = _name(dataset)
-    chosen = resolve(
+    resolved = partial(
+        resolve,
         method,
         name,
         protocol=protocol or default_protocol(dataset),
@@ -51,8 +54,11 @@ def run(
         seed=seed,
         **settings,
     )
+    resolved()  # what is wrong with the options is said before anything is loaded
     data = load(dataset)
-    chosen = chosen.model_copy(update={"content_hash": data.content_hash, "source": whereabouts(dataset)})
+    chosen = resolved(known=identified(dataset, data)).model_copy(
+        update={"content_hash": data.content_hash, "source": whereabouts(dataset)}
+    )
     experiment = Experiment.prepare(chosen, data)
     kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
     if name == "data":
@@ -127,6 +133,7 @@ def compare(
     said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
     said["protocol"] = said.get("protocol") or default_protocol(dataset)
     data = load(dataset)
+    said["known"] = identified(dataset, data)
     for method in methods:
         Experiment.prepare(resolve(method, _name(dataset), seed=seed, **own[method], **said), data)
     every = range(seed, seed + seeds)

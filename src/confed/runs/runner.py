@@ -18,6 +18,7 @@ from confed.data import Interactions
 from confed.data.catalogue import REGISTRY
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.domains import Domains
+from confed.data.recognition import as_catalogued
 from confed.data.registry import load
 from confed.data.split import FEWEST_ITEMS, Split, split
 from confed.engines.base import RoundReport, Trainer
@@ -34,7 +35,7 @@ from confed.methods.silo import SiloMethod
 from confed.random import fingerprint
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.memory import peak_rss_mb
-from confed.runs.settings import Settings
+from confed.runs.settings import Settings, defaults_in_words
 from confed.server.barycentre import Barycentre
 from confed.silos.base import Shared
 
@@ -61,7 +62,7 @@ class Experiment:
         data = _loaded(settings) if data is None else data
         _require_same_data(data, settings)
         _require_fit(settings, several=isinstance(data, Domains))
-        data = _filtered(data, settings)
+        data = _filtered(as_catalogued(data, settings.known), settings)
         if isinstance(data, Domains):
             several = split_domains(data, settings.protocol, settings.seed)
             judge = DomainEvaluator(several, settings.protocol, settings.seed)
@@ -151,11 +152,11 @@ def _require_rankings(protocol: Protocol, rankings: Collection[str]) -> None:
 def _filtered(data: Interactions | Domains, settings: Settings) -> Interactions | Domains:
     """Without users who have too few items: those the user says, or as many as a split of a known dataset needs.
 
-    Where repeated pairs are dropped, distinct items count. Users of somebody's own data are never dropped silently. Of
-    several domains, the split itself leaves out in each whom it cannot cut.
+    Where repeated pairs are dropped, distinct items count. Of data that is not in the catalogue, nobody is dropped
+    silently. Of several domains, the split itself leaves out in each whom it cannot cut.
     """
     distinct = settings.protocol.dedupe
-    fewest = settings.min_interactions or (FEWEST_ITEMS if settings.dataset in REGISTRY else 1)
+    fewest = settings.min_interactions or (FEWEST_ITEMS if settings.known in REGISTRY else 1)
     return data.keep_users(fewest, distinct=distinct)
 
 
@@ -331,12 +332,13 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
     }
     label = settings.protocol.label
     printed = method_named(settings.method).published_as(settings.config())
-    figures = published(printed, settings.dataset) if printed and label == "paper" else []
+    figures = published(printed, settings.known) if printed and settings.known and label == "paper" else []
     return {
         "method": settings.method,
         "dataset": settings.dataset,
         "protocol": label,
         "seed": settings.seed,
+        "defaults": defaults_in_words(settings),
         "users": experiment.cut.users,
         "items": experiment.cut.items,
         "negatives": settings.protocol.negatives,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.protocol import Protocol, protocol_named
 from confed.methods.base import FederatedMethod, MethodConfig
@@ -26,6 +27,8 @@ class Settings(BaseModel):
 
     method: str
     dataset: str
+    known: str | None = None
+    """The dataset of the catalogue that the data is by its content: its defaults and its filter count."""
     content_hash: str | None = None
     """Of the data as it was loaded; a run is not continued or served with other data."""
     source: str | None = None
@@ -45,6 +48,13 @@ class Settings(BaseModel):
     dtype: Literal["float32", "float64"] = "float32"
     checkpoint_seconds: float = Field(default=120.0, ge=0)
 
+    @field_validator("known")
+    @classmethod
+    def _in_catalogue(cls, name: str | None) -> str | None:
+        if name is not None and not in_catalogue(name):
+            raise ValueError("the catalogue has no such dataset, see `confed data list`")
+        return name
+
     def config(self) -> MethodConfig:
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
@@ -53,29 +63,36 @@ class Settings(BaseModel):
 
     @classmethod
     def from_toml(cls, path: Path) -> Settings:
-        return validated(cls, read_toml(path), str(path))
+        """Before `known` was written down, the name by which data was called decided."""
+        told = read_toml(path)
+        by_name = {"known": told["dataset"]} if in_catalogue(told.get("dataset")) else {}
+        return validated(cls, by_name | told, str(path))
 
 
 def resolve(
     method: str,
     dataset: str,
     *,
+    known: str | None = None,
     protocol: str | None = None,
     options: Mapping[str, Any] | None = None,
     **run: Any,
 ) -> Settings:
     """Build the settings of a run from what a user says.
 
-    `options` are the --set pairs: hyper-parameters of the method or switches of the protocol, by bare name; a dot
-    reaches into a section (`reproduction.saturating_bce`). `run` are fields of `Settings`; None means the default.
+    `dataset` is what the data is called; `known` is the dataset of the catalogue that it is by its content (see
+    `confed.data.recognition`), and chooses the defaults. `options` are the --set pairs: hyper-parameters of the method
+    or switches of the protocol, by bare name; a dot reaches into a section (`reproduction.saturating_bce`). `run` are
+    fields of `Settings`; None means the default.
     """
     chosen = method_named(method)
     of_method, of_protocol = _sort_options(options or {}, method)
-    config = validated_call(lambda: chosen.config(dataset, of_method), f"method {method}")
+    config = validated_call(lambda: chosen.config(known, of_method), f"method {method}")
     base = protocol_named(protocol or "strict")
     fields: dict[str, Any] = {
         "method": method,
         "dataset": dataset,
+        "known": known,
         "protocol": validated(Protocol, {**base.model_dump(), **of_protocol}, f"protocol {base.name}"),
         "method_options": config.model_dump(mode="json"),
         "rounds": chosen.rounds,
@@ -91,12 +108,28 @@ def resolve(
     return validated(Settings, fields, "run")
 
 
+def defaults_in_words(settings: Settings) -> str:
+    """Whose defaults a run has, and why, in one line; an option that the user says otherwise is not listed."""
+    known = settings.known
+    if known is None:
+        return "the method's own (this data is not one of the catalogue)"
+    why = f"the data's content is that of {known}"
+    if settings.content_hash and needs_filter(known, settings.content_hash):
+        why += " once its filter is applied"  # nobody is dropped silently
+    for_it = method_named(settings.method).defaults.get(known)
+    if not for_it:
+        return f"the method's own ({why}, for which it has no others)"
+    kept = [f"{name} = {value}" for name, value in for_it.items() if settings.method_options.get(name) == value]
+    return f"{known}'s ({why}): {', '.join(kept) or 'all of them overruled by options'}"
+
+
 def has_devices(method: str) -> bool:
     """Whether it trains clients by the thousand, so that there is something to take a chunk of."""
     return isinstance(method_named(method), FederatedMethod)
 
 
-_SAID = set(Settings.model_fields) - {"method", "dataset", "content_hash", "source", "protocol", "method_options"}
+_SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}
+_SAID -= {"known", "content_hash", "source"}
 """Fields that a user says as they are."""
 
 

@@ -28,6 +28,7 @@ from confed.random import Stream
 from confed.runs.runner import make_trainer
 from confed.runs.settings import resolve
 from tests import tiny
+from tests.spread import Spread
 from tests.wire import carry_bytes, tally_through_bytes
 
 SEED = 3
@@ -230,6 +231,27 @@ class FederatedConformance(TrainerConformance):
         for spec in engine.pieces.backbone.named(scope="private"):
             with pytest.raises(ValueError, match="private"):
                 cohort.upload([spec.name])
+
+    @pytest.mark.parametrize("fraction", [1.0, 0.5])
+    def test_clients_held_apart_and_merged_equal_all_in_one_place(self, fraction: float) -> None:
+        """One alone, some, and the rest, in any order; only messages go between them and the server."""
+        together = self.engine_with(fraction=fraction)
+        order = np.random.default_rng(0).permutation(tiny.USERS)
+        apart = Spread(
+            self.engine_with(fraction=fraction).pieces,
+            together.data,
+            SEED,
+            torch.float64,
+            [
+                order[:1],
+                order[1:10],
+                order[10:],
+            ],
+        )
+        for number in (1, 2):
+            notes = apart.round(number)
+            assert together.round(number, {}).server == notes
+        assert_close_states(together.state(), apart.state(), 1e-10)
 
     def test_partial_participation(self) -> None:
         """Those who stay away keep their private state; everybody is scored."""

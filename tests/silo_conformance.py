@@ -21,6 +21,7 @@ from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
 from tests import tiny_domains
 from tests.conformance import SEED, Recorder, assert_equal_states
+from tests.spread import CompaniesApart
 from tests.wire import carry_bytes
 
 
@@ -196,6 +197,13 @@ class SiloConformance(DomainConformance):
     def test_rows_go_through_bytes_and_change_nothing(self) -> None:
         direct, carried = self.trained(), self.trained(trainer=carry_bytes(self.trainer()))
         assert_equal_states(direct.state(), carried.state(), tolerance=0)
+
+    def test_companies_held_apart_equal_all_in_one_place(self) -> None:
+        """Bit for bit."""
+        together, apart = self.trained(), CompaniesApart(self.engine)
+        for number in (1, 2):
+            apart.round(number)
+        assert_equal_states(together.state(), apart.state(), tolerance=0)
 
     def test_companies_learn_from_each_other(self) -> None:
         """What one company has changes another's model from the second round on, and only through the server."""

@@ -18,18 +18,6 @@ def engine(method="pfedrec", chunk=None, view=None, **options):
     return LocalEngine(pieces, cut().training, 0, chunk=chunk, dtype="float64")
 
 
-@pytest.mark.parametrize("chunk", [None, 1, 5, 100])
-def test_chunks_hold_every_participant_once_longest_first(chunk):
-    some = engine(chunk=chunk)
-    chunks = list(some.gateway.chunks(np.arange(USERS)))
-    together = np.concatenate(chunks)
-    assert sorted(together.tolist()) == list(range(USERS))
-    lengths = some.data.positives.lengths[together]
-    assert (np.diff(lengths) <= 0).all()
-    if chunk:
-        assert all(len(c) == chunk for c in chunks[:-1])
-
-
 @pytest.mark.parametrize(("value", "shown"), [(torch.nan, "nan"), (1e15, r"\d+(\.\d+)?e\+1\d")])
 def test_a_loss_that_is_not_finite_or_explodes_stops_with_round_client_and_term(value, shown):
     some = engine()
@@ -156,13 +144,6 @@ def test_what_explodes_in_the_last_step_is_neither_kept_nor_sent(options):
         some.round(1, {})
     untouched = some.store.tensors["own"] == before["own"]
     assert untouched.flatten(1).all(dim=1).any()
-
-
-def test_chunks_stay_small_where_every_client_trains_a_network():
-    some = engine("fed3cr", dim=32, layers=4, variant="C1")
-    values = some.gateway._net_values
-    assert values == 698_240
-    assert max(len(chunk) for chunk in some.gateway.chunks(np.arange(USERS))) <= 2**22 // values
 
 
 def test_upload_parts_say_what_the_bytes_are():

@@ -139,7 +139,7 @@ _REAL: dict[str, dict[str, Any]] = {"fppdm++": {"dtype": "float64", "options": {
 def real_trainer(method: str) -> Trainer[Any]:
     dataset = REAL[method]
     protocol = "warm" if dataset == "douban" else "strict"
-    settings = resolve(method, dataset, protocol=protocol, seed=SEED, **_REAL.get(method, {}))
+    settings = resolve(method, dataset, known=dataset, protocol=protocol, seed=SEED, **_REAL.get(method, {}))
     return Experiment.prepare(settings, load(dataset)).trainer
 
 

@@ -7,6 +7,7 @@ from confed.methods.registry import METHODS
 from tests.golden.cases import DTYPES, REAL, cases, real_trainer, sketch, two_rounds
 from tests.golden.store import read, real_path, recorded, tiny_path
 from tests.realdata import require
+from tests.wire import carry_bytes
 
 TOLERANCES = {"float64": 1e-10, "float32": 1e-5}
 REAL_TOLERANCE = 1e-5
@@ -39,6 +40,15 @@ def test_tiny(case, dtype):
     assert noted == notes
     worst = differences(state, golden)
     assert max(worst.values()) <= tolerance(case, dtype), worst
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.method}-{case.name}")
+def test_tiny_with_every_message_sent_through_bytes(case):
+    golden, notes = read(tiny_path(case.method), f"{case.name}/float64")
+    state, noted = two_rounds(carry_bytes(case.trainer("float64")))
+    assert noted == notes
+    worst = differences(state, golden)
+    assert max(worst.values()) <= tolerance(case, "float64"), worst
 
 
 @pytest.mark.parametrize("method", REAL)

@@ -9,6 +9,7 @@ import confed
 
 HOUSE = Path(confed.__file__).parent
 FORBIDDEN = {
+    "messages": ("clients", "silos", "server", "engines", "methods", "evaluation", "data", "runs", "cli", "central"),
     "clients": ("server", "engines", "methods", "runs", "cli", "central"),
     "server": ("clients", "engines", "methods", "runs", "cli", "central"),
     "evaluation": ("clients", "server", "engines", "methods", "runs", "cli", "central"),

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from confed.clients.sampling import MOST_ROWS, LocalRows
+from confed.clients.sampling import LocalRows
+from confed.messages.agreement import MOST_ROWS
 from confed.random import Stream
 
 State = dict[str, Tensor]

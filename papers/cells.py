@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import re
 import shutil
 import tomllib
@@ -120,16 +121,31 @@ def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], l
 
 def write_result(cell: Cell, results: Results, code: Mapping[str, Any], listener: Any = None) -> None:
     """Run the cell, or finish it if it was broken off, and keep what is worth keeping."""
-    run = kept_run(cell, results.unfinished / cell.name, listener)
+    scratch = results.unfinished / cell.name
+    if not scratch.exists():
+        _note_of(scratch).parent.mkdir(parents=True, exist_ok=True)
+        _note_of(scratch).write_text(json.dumps(dict(code)), encoding="utf-8")
+    run = kept_run(cell, scratch, listener)
     result = reduced(cell, run.summary) | (details(run) if cell.detailed else {})
     _write(cell, results, code, result | dict(cell.measure(run) if cell.measure else {}))
 
 
 def _write(cell: Cell, results: Results, code: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-    """With the settings that the run itself wrote down, before the folder of the run goes."""
+    """With the settings that the run itself wrote down, before the folder of the run goes.
+
+    A run that was broken off may have been begun by other code than the one that ended it: then both are kept.
+    """
     scratch = results.unfinished / cell.name
-    results.add(cell.name, {**result, "provenance": record(RunFolder.open(scratch).settings(), code)})
+    begun = json.loads(_note_of(scratch).read_text("utf-8")) if _note_of(scratch).exists() else {}
+    made_with = record(RunFolder.open(scratch).settings(), code) | ({} if begun == code else {"begun_with": begun})
+    results.add(cell.name, {**result, "provenance": made_with})
+    _note_of(scratch).unlink(missing_ok=True)
     shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _note_of(scratch: Path) -> Path:
+    """Which code began the run in this folder."""
+    return scratch.with_name(f"{scratch.name}.code.json")
 
 
 def _facts(cell: Cell) -> dict[str, Any]:

@@ -164,6 +164,7 @@ class SiloConformance(DomainConformance):
         for number in (1, 2):
             for silo, upload in zip(engine.silos.values(), self.sent(engine, number), strict=True):
                 assert tuple(upload.tensors) == self.uploads
+                assert upload.loss is not None and upload.loss.shape == ()
                 assert torch.equal(upload.people, silo.shared.people[silo.shared.known])
                 assert 0 < len(upload.people) < silo.data.users, "the tiny data has users of one domain only"
                 shared = silo.share()
@@ -230,6 +231,7 @@ class SiloConformance(DomainConformance):
         assert tuple(upload.tensors) == self.uploads
         length = _side_by_side(upload.tensors).norm(dim=1)
         assert (length <= 0.05 + 1e-3).all()
+        assert upload.loss is None, "it would say something of what noise hides"
         report = noisy.round(2, {})
         for note in report.server["noise"].values():
             assert note["clip"] == 0.05

@@ -53,8 +53,8 @@ class Spread:
 
     def round(self, number: int) -> dict[str, Any]:
         strategy = self.pieces.strategy
-        uploads = strategy.collector()
         chosen = self.pieces.selection.participants(self.ids, self.seed, number)
+        uploads = strategy.collector(torch.from_numpy(self.ids[chosen]))
         for place in self.places:
             taking_part = np.flatnonzero(np.isin(place.clients, chosen))
             if len(taking_part):
@@ -75,7 +75,7 @@ class Spread:
             for upload in sent:
                 uploads.add(through_bytes(upload, self.agreed))
             return
-        own = SummedUploads(uploads.plan, uploads.previous)
+        own = SummedUploads(uploads.plan, uploads.previous, torch.from_numpy(place.gateway.data.ids[clients]))
         for upload in sent:
             own.add(upload)
         uploads.merge(Sums.from_bytes(own.sums().to_bytes(), self.agreed.sums(own.plan)))

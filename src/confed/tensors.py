@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-_TYPES = {
+TYPES = {
     torch.float64: "F64",
     torch.float32: "F32",
     torch.int64: "I64",
@@ -21,6 +21,7 @@ _TYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
+"""What is written, by the format's own names."""
 _ALIGNED = 8
 
 
@@ -38,7 +39,7 @@ def header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
     for name in _order(tensors):
         tensor = tensors[name]
         end = position + tensor.numel() * tensor.element_size()
-        entries[name] = {"dtype": _TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [position, end]}
+        entries[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [position, end]}
         position = end
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % _ALIGNED)

@@ -114,7 +114,7 @@ def test_nothing_is_no_message():
         (download(), AGREED.download(4), "clients = 4"),
         (Push({"own": torch.zeros(1, 4, 2)}, torch.tensor([1])), AGREED.push(1), "declared is -1 to 0"),
         (Push({"own": torch.zeros(0, 4, 2)}, torch.tensor([0])), AGREED.push(1), "declared is -1 to -1"),
-        (Upload(torch.tensor([1]), {"user": torch.zeros(1, 3)}), AGREED.upload(1), "not declared: sent/user"),
+        (Upload(torch.tensor([1]), {"user": torch.zeros(1, 3)}), AGREED.upload(1), "not declared: 'sent/user'"),
     ],
 )
 def test_what_was_not_agreed_is_refused(message, schema, said):

@@ -35,10 +35,23 @@ def test_rows_of_some_people():
     [
         (schema(everybody=7), "'people' has 0 to 7, declared is 0 to 6"),
         (schema(mean=3), "'rows/mean' has shape"),
-        (schema(loss=False), "not declared: loss"),
-        (schema(ratings=1), "missing: rows/ratings"),
+        (schema(loss=False), "not declared: 'loss'"),
+        (schema(ratings=1), "missing: 'rows/ratings'"),
     ],
 )
 def test_rows_that_were_not_agreed_on_are_refused(expected, said):
     with pytest.raises(MessageError, match=said):
         PeopleRows.from_bytes(rows().to_bytes(), expected)
+
+
+def test_rows_about_others_or_in_another_order_are_refused():
+    assert rows().about(torch.tensor([4, 0, 7])).keys() == {"mean", "deviation"}
+    for people in ([0, 4, 7], [4, 0], [4, 0, 6]):
+        with pytest.raises(MessageError, match="these are about others"):
+            rows().about(torch.tensor(people))
+
+
+def test_nobody_is_spoken_of_twice():
+    twice = PeopleRows(torch.tensor([4, 4, 7]), rows().tensors, rows().loss)
+    with pytest.raises(MessageError, match="'people' names somebody twice"):
+        PeopleRows.from_bytes(twice.to_bytes(), schema())

@@ -39,9 +39,15 @@ def test_a_tally_goes_through_bytes():
 
 
 def test_other_rankings_than_agreed_are_refused():
-    with pytest.raises(MessageError, match="not declared: above/full_test"):
+    with pytest.raises(MessageError, match="not declared: 'above/full_test'"):
         Tally.from_bytes(tally([5]).to_bytes(), tally_schema(("",), PARTS))
     negative = tally([5, 1])
     negative.equal["test"] -= 9
     with pytest.raises(MessageError, match="declared is at least 0"):
         Tally.from_bytes(negative.to_bytes(), tally_schema(("", "full_"), PARTS))
+
+
+def test_tallies_of_other_rankings_are_not_put_together():
+    other = tally([2])
+    with pytest.raises(ValueError, match="cannot be put together"):
+        tally([1]) + Tally(other.cases, {"test": other.above["test"]}, {"test": other.equal["test"]})

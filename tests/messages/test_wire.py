@@ -13,7 +13,7 @@ from confed.tensors import contents, header
 SCHEMA = Schema(
     "upload",
     {
-        "clients": Field(torch.int64, ("clients",)),
+        "clients": Field(torch.int64, ("clients",), distinct=True),
         "table": Field(torch.float32, ("clients", "items", 2)),
         "group": Field(torch.int64, ("clients",), least=-1, below="items"),
         "note": Field(torch.uint8, (3,), optional=True),
@@ -54,12 +54,13 @@ def test_the_same_tensors_give_the_same_bytes():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"table": None}, "missing: table"),
-        ({"user": torch.zeros(1)}, "not declared: user"),
-        ({"table": torch.zeros(2, 4, 2, dtype=torch.float64)}, "'table' is float64, declared is float32"),
-        ({"table": torch.zeros(2, 5, 2)}, r"'table' has shape (2, 5, 2), declared is (clients = 2, items = 4, 2)"),
-        ({"table": torch.zeros(2, 4)}, r"'table' has shape (2, 4), declared is (clients = 2, items = 4, 2)"),
-        ({"group": torch.zeros(3, dtype=torch.int64)}, r"'group' has shape (3,), declared is (clients = 2)"),
+        ({"table": None}, "missing: 'table'"),
+        ({"user": torch.zeros(1)}, "not declared: 'user'"),
+        ({"table": torch.zeros(2, 4, 2, dtype=torch.float64)}, "'table' is F64, declared is F32"),
+        ({"table": torch.zeros(2, 5, 2)}, "'table' has shape [2, 5, 2], declared is [clients = 2, items = 4, 2]"),
+        ({"table": torch.zeros(2, 4)}, "'table' has shape [2, 4], declared is [clients = 2, items = 4, 2]"),
+        ({"group": torch.zeros(3, dtype=torch.int64)}, "'group' has shape [3], declared is [clients = 2]"),
+        ({"clients": torch.tensor([7, 7])}, "'clients' names somebody twice"),
         ({"group": torch.tensor([0, 4])}, "'group' has 0 to 4, declared is -1 to 3"),
         ({"group": torch.tensor([-2, 0])}, "'group' has -2 to 0, declared is -1 to 3"),
         ({"table": torch.full((2, 4, 2), torch.nan)}, "'table' has numbers that are not finite"),
@@ -148,3 +149,65 @@ def test_a_forged_header_with_a_fitting_digest_is_refused():
     spaced += b" " * (-len(spaced) % 8)
     with pytest.raises(MessageError, match="changed on the way"):
         decode(len(spaced).to_bytes(8, "little") + spaced + body, SCHEMA)
+
+
+def forged(entries, body=b"", metadata='{"confed": "upload 1"}'):
+    """Bytes in the format, whose header was written by somebody else."""
+    listed = "".join(f', "{name}": {entry}' for name, entry in entries.items())
+    text = f'{{"__metadata__": {metadata}{listed}}}'.encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+FINE = {
+    "clients": '{"dtype": "I64", "shape": [2], "data_offsets": [0, 16]}',
+    "group": '{"dtype": "I64", "shape": [2], "data_offsets": [16, 32]}',
+    "table": '{"dtype": "F32", "shape": [2, 4, 2], "data_offsets": [32, 96]}',
+}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(
+            forged({**FINE, "table": f'{{"dtype": "{kind}", "shape": [2, 4, 2], "data_offsets": [32, 96]}}'}, bytes(64))
+            for kind in ("F16", "BF16", "F8_E4M3", "U64", "I8", "C64", "no such")
+        ),
+        forged(FINE, bytes(96), "null"),
+        forged(FINE, bytes(96), "[]"),
+        forged(FINE, bytes(96), '{"confed": ["upload 1"]}'),
+        forged({**FINE, "table": "null"}, bytes(96)),
+        forged({**FINE, "table": '{"dtype": "F32", "shape": [2, 4.0, 2], "data_offsets": [32, 96]}'}, bytes(96)),
+        forged({**FINE, "table": '{"dtype": "F32", "shape": [true, 4, 2], "data_offsets": [32, 96]}'}, bytes(96)),
+        forged({**FINE, "table": '{"dtype": "F32", "shape": [0, 4, 2], "data_offsets": [32, 32]}'}, bytes(32)),
+        forged({**FINE, "table": f'{{"dtype": "F32", "shape": [{2**62}, 4, 2], "data_offsets": [32, 96]}}'}, bytes(96)),
+        forged({**FINE, "table": '{"dtype": "F32", "shape": [2, 4, 2], "data_offsets": [96, 32]}'}, bytes(96)),
+        forged({**FINE, "table": '{"dtype": "F32", "shape": [2, 4, 2]}'}, bytes(96)),
+        (100).to_bytes(8, "little") + b"[" * 100,
+        (2**63).to_bytes(8, "little") + MESSAGE[8:],
+        (0).to_bytes(8, "little"),
+        MESSAGE + b"more",
+    ],
+)
+def test_forged_headers_are_refused(data):
+    with pytest.raises(MessageError, match=r"^upload message refused: ."):
+        decode(data, SCHEMA)
+
+
+def test_a_header_larger_than_the_schema_allows_is_not_parsed():
+    many = forged({f"t{number}": '{"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}' for number in range(500)})
+    with pytest.raises(MessageError, match=r"do not begin with a header$"):
+        decode(many, SCHEMA)
+
+
+def test_names_that_others_chose_are_shown_as_data():
+    hostile = {"\x1b[2J\nfake": torch.zeros(1), **{f"x{number}": torch.zeros(1) for number in range(9)}}
+    said = refused(hostile)
+    assert "\x1b" not in said and "\n" not in said and "\\x1b[2J" in said
+    assert said.endswith("and 5 more")
+
+
+def test_axes_may_be_large_where_another_is_empty():
+    schema = Schema("upload", {"rows": Field(torch.float32, ("a", "b", "c"))})
+    data = forged({"rows": f'{{"dtype": "F32", "shape": [0, {2**31}, {2**31}], "data_offsets": [0, 0]}}'})
+    with pytest.raises(MessageError, match=r"^upload message refused: ."):
+        decode(data, schema)

@@ -111,16 +111,18 @@ def test_a_cell_that_was_broken_off_goes_on(tmp_path, method, own):
 
     scratch = Results(part).unfinished / cell.name
     with pytest.raises(RuntimeError, match="power"):
-        kept_run(cell, scratch, breaks)
+        write_result(cell, Results(part), {"commit": "old"}, breaks)
     saved = RunFolder.open(scratch).load_checkpoint().progress.round
     assert saved in (1, 2), "a slow disk may leave a checkpoint out"
     seen = []
-    write_result(cell, Results(part), {}, lambda line, settings: seen.append(line["round"]))
+    write_result(cell, Results(part), {"commit": "new"}, lambda line, settings: seen.append(line["round"]))
     assert seen == list(range(saved + 1, 5))
-    assert not scratch.exists()
+    assert not any(Results(part).unfinished.iterdir())
     one, other = (Results(path).read()[cell.name] for path in (whole, part))
     assert one["views"] == other["views"]
     assert one["provenance"]["settings"] == other["provenance"]["settings"]
+    assert (other["provenance"]["commit"], other["provenance"]["begun_with"]) == ("new", {"commit": "old"})
+    assert "begun_with" not in one["provenance"]
 
 
 def test_an_unfinished_run_with_other_settings_is_not_gone_on_with(tmp_path):

@@ -1,6 +1,7 @@
 """Stored figures are those that the recipes would run today; where they are not, that is said of the right ones."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from papers.cells import Cell, run_cells, settings_of
@@ -8,6 +9,7 @@ from papers.check import RECIPES, main, stale
 from papers.provenance import dumped
 from papers.results import Results
 
+import papers
 from confed.methods.registry import method_named
 
 TINY = "synthetic:users=40,items=80,seed=2"
@@ -142,3 +144,19 @@ def test_what_cannot_be_meant_is_refused(one, program, words, message):
     code, _, err = program(*words)
     assert code == 2 and message in " ".join(err.split())
     assert one.RESULTS.read_text() == before
+
+
+def test_every_recipe_is_checked():
+    folders = {path.parent.name for path in Path(papers.__file__).parent.glob("*/recipe.py")}
+    assert folders == set(RECIPES)
+
+
+def test_figures_that_are_older_than_their_records_say_so():
+    """Every cell that was stored before there were records is marked; new ones are not."""
+    marks = [
+        result["provenance"].get("backfilled", False)
+        for recipe in RECIPES.values()
+        for result in Results(recipe.RESULTS).read().values()
+    ]
+    assert sum(marks) <= 350
+    assert all(isinstance(mark, bool) for mark in marks)

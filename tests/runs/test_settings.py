@@ -69,8 +69,15 @@ def test_the_line_says_where_a_filter_acts(known, filters):
 
 def test_a_config_without_known_is_of_what_its_data_was_called(tmp_path):
     for dataset, known in (("ml-100k", "ml-100k"), ("douban", "douban"), ("mine.csv", None)):
-        (tmp_path / "config.toml").write_text(resolve("popularity", dataset).to_toml())
+        told = resolve("popularity", dataset).to_toml()
+        (tmp_path / "config.toml").write_text(told.replace('known = ""\n', ""))
         assert Settings.from_toml(tmp_path / "config.toml").known == known
+
+
+@pytest.mark.parametrize("known", [None, "ml-100k", "ml-1m"])
+def test_what_data_is_known_to_be_survives_a_file_whatever_it_is_called(tmp_path, known):
+    (tmp_path / "config.toml").write_text(resolve("popularity", "ml-100k", known=known).to_toml())
+    assert Settings.from_toml(tmp_path / "config.toml").known == known
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def tables(seed=0):
 
 
 def round_of(strategy, held, number=1, participants=None, chunks=2):
-    uploads = strategy.collector()
     clients = torch.arange(CLIENTS) if participants is None else torch.tensor(participants)
+    uploads = strategy.collector(clients)
     for some in clients.chunk(chunks):
         uploads.add(Upload(some, {"items": HeldTables(held, some), "loss": torch.zeros(len(some))}))
     strategy.aggregate(uploads, number)
@@ -138,3 +138,19 @@ def test_state_survives():
         round_of(one, tables(seed=1), number=2)
     assert strategy.notes() == fresh.notes()
     assert all(torch.equal(value, fresh.state()[name]) for name, value in strategy.state().items())
+
+
+def test_ids_say_who_is_in_a_group_whatever_their_order():
+    """The same clients, whom the server lists in another order, under ids that are no places."""
+    plain, held = started(), tables()
+    push = round_of(plain, held)
+    listed = torch.randperm(CLIENTS, generator=torch.Generator().manual_seed(1))
+    other = CoCluster(("items",), 3, Average({}))
+    other.start({"items": torch.zeros(ITEMS, WIDTH, dtype=torch.float64)}, 2**40 + 10 * listed, 0)
+    everybody = torch.arange(CLIENTS)
+    uploads = other.collector(2**40 + 10 * everybody)
+    uploads.add(Upload(2**40 + 10 * everybody, {"items": HeldTables(held, everybody), "loss": torch.zeros(CLIENTS)}))
+    other.aggregate(uploads, 1)
+    assert (push.table_of >= 0).any()
+    assert other.push().table_of.tolist() == push.table_of[listed].tolist()
+    assert other.notes()["core"] == 2**40 + 10 * plain.notes()["core"]

@@ -25,3 +25,12 @@ def test_everyone_has_the_same_chance():
 
 def test_at_least_one():
     assert len(Selection(0.001).participants(np.arange(10), 0, 1)) == 1
+
+
+def test_ids_choose_whatever_their_order():
+    ids = np.array([2**40 + 3, -7, 12, 5, 2**62, 0, 99, 1000])
+    order = np.random.default_rng(0).permutation(len(ids))
+    chosen = ids[Selection(0.4).participants(ids, 0, 3)]
+    again = ids[order][Selection(0.4).participants(ids[order], 0, 3)]
+    assert sorted(chosen.tolist()) == sorted(again.tolist())
+    assert sorted(chosen.tolist()) != sorted(ids[Selection(0.4).participants(np.arange(len(ids)), 0, 3)].tolist())

@@ -27,5 +27,5 @@ def test_state_round_trip():
 def test_no_uploads_leave_the_tables_alone():
     strategy = Average({"items": "holders"})
     strategy.start({"items": torch.ones(3, 2)}, torch.arange(5), seed=0)
-    strategy.aggregate(strategy.collector(), 1)
+    strategy.aggregate(strategy.collector(torch.arange(5)), 1)
     assert torch.equal(strategy.state()["items"], torch.ones(3, 2))

@@ -21,10 +21,11 @@ from confed.clients.objectives import BCE, Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure, Step
-from confed.clients.sampling import MOST_ROWS, LocalRows, marked
+from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
 from confed.messages import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
+from confed.messages.agreement import MOST_ROWS
 from confed.ragged import Ragged
 from confed.random import Stream
 

@@ -14,7 +14,7 @@ class Step:
     """One gradient step on the parameters named in `rates`, all others held fixed."""
 
     rates: Mapping[str, Rate]
-    """A learning rate for everybody, or a tensor with one for each client, by client number; 0 holds a client still."""
+    """A learning rate for everybody, or a tensor with one for each client of a gateway, by place; 0 holds one still."""
     terms: tuple[Term, ...]
     optimiser: str = "sgd"
     dense: tuple[DenseTerm, ...] = ()

@@ -20,14 +20,12 @@ from torch import Tensor
 from confed.compiled import compiled
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.messages.agreement import MOST_ROWS
 from confed.privacy.virtual import draw_virtual
 from confed.ragged import Ragged
 from confed.random import Stream
 
 Ints = NDArray[np.int64]
-
-MOST_ROWS = 1 << 24
-"""A client has fewer rows than this: numbers of rows and batches of one epoch stay apart from the next one's."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,10 @@ class LocalRows:
         return marked(self.positives, int(self.touched.max()) + 1).gather(1, self.touched)
 
     def order(self, epoch: int, stream: Stream) -> Ints:
-        """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding."""
+        """(clients, rows): the order in which an epoch takes the rows; beyond a client's length is padding.
+
+        Epochs are `MOST_ROWS` apart, so that their draws are.
+        """
         return stream.shuffled(self.ids, self.lengths, base=epoch * MOST_ROWS)
 
     def batches(self, size: int, epoch: int, stream: Stream) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

@@ -39,7 +39,9 @@ class Trainer(ABC, Generic[CardType]):
     """All views it can be scored under."""
 
     def upload_parts(self) -> dict[str, int]:
-        """Bytes that one client sends in a round: of item tables, of networks, of anything else. Empty if none are."""
+        """Bytes of the shared parameters that one client sends in a round: of item tables, of networks, of others; not
+        of facts such as its loss, nor of a message's header. Of companies, the whole message of each.
+        """
         return {}
 
     @abstractmethod

@@ -116,7 +116,11 @@ class SiloEngine(DomainTrainer):
 
     def _train(self, name: str, number: int, received: PeopleRows | None) -> float:
         with said_of(f"domain {name}"):
-            return self.silos[name].train(number, received.tensors if received else None)
+            return self.silos[name].train(number, self._about(name, received))
+
+    def _about(self, name: str, received: PeopleRows | None) -> Rows | None:
+        """Rows as a company uses them: in the order of its own shared users."""
+        return received.about(self.silos[name].shared.people) if received else None
 
     def _received(self, name: str) -> PeopleRows | None:
         """What the server has for a company: about all of its shared users, also those it has nothing to tell of."""
@@ -129,11 +133,14 @@ class SiloEngine(DomainTrainer):
         return {part: tensor[silo.shared.known] for part, tensor in silo.share().items()}
 
     def _sent(self, name: str, rows: Rows, loss: float, number: int) -> PeopleRows:
-        """The same as it leaves. The noise is a function of the run's seed, so that runs can be repeated."""
+        """The same as it leaves. The noise is a function of the run's seed, so that runs can be repeated. Where there
+        is noise the loss stays: it would say something of the rows that noise hides.
+        """
         shared = self.silos[name].shared
         assert self.exchange is not None
         protected = self.exchange.protect(rows, self.seed, number, name)
-        return PeopleRows(shared.people[shared.known], protected, torch.tensor(loss, dtype=torch.float64))
+        said = None if self.exchange.mechanism else torch.tensor(loss, dtype=torch.float64)
+        return PeopleRows(shared.people[shared.known], protected, said)
 
     def _fill(self, cards: Cards) -> None:
         for view, card in cards.items():
@@ -141,8 +148,7 @@ class SiloEngine(DomainTrainer):
                 fill(card[name], silo.scorer(self._seen_as(name, view)), silo.data.items, silo.hidden)
 
     def _seen_as(self, name: str, view: View) -> Rows | None:
-        received = self._received(name) if view == "global" else None
-        return received.tensors if received else None
+        return self._about(name, self._received(name)) if view == "global" else None
 
     def state(self) -> dict[str, Tensor]:
         parts = {name: silo.state() for name, silo in self.silos.items()}

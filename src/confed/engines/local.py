@@ -54,8 +54,8 @@ class LocalEngine(Trainer[Card]):
         strategy = self.pieces.strategy
         self._remember(before_round=True)
         download = self.carried(strategy.download())
-        uploads = strategy.collector()
         clients = self._participants(number)
+        uploads = strategy.collector(torch.from_numpy(self.data.ids[clients]))
 
         def visit(cohort: Cohort) -> Upload:
             if "local" in cards:

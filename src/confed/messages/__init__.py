@@ -1,9 +1,12 @@
-"""The only things that cross the line between clients and the server. All are named tensors with a byte form."""
+"""The only things that cross the line between clients and the server: named tensors with a byte form.
+
+`tables` is how the item tables of many clients are held in little memory until they travel, or instead of it.
+"""
 
 from confed.messages.agreement import Agreement
 from confed.messages.devices import Download, Push, Upload
 from confed.messages.people import PeopleRows, people_schema
-from confed.messages.sums import Over, PartialSum, Sums
+from confed.messages.sums import Over, PartialSum, Sums, summed
 from confed.messages.tables import (
     HeldTables,
     Sent,
@@ -36,6 +39,7 @@ __all__ = [
     "dense",
     "gather_rows",
     "people_schema",
+    "summed",
     "tally_schema",
     "weighted_sum",
     "with_padding_row",

@@ -12,9 +12,12 @@ from confed.messages.wire import Field, Schema
 
 Shape = tuple[int, ...]
 
+MOST_ROWS = 1 << 24
+"""A client has fewer rows than this."""
+
 FACTS = {
     "loss": Field(torch.float64, ("clients",)),
-    "samples": Field(torch.int64, ("clients",), least=0),
+    "samples": Field(torch.int64, ("clients",), least=0, below=MOST_ROWS),
     "held": Field(torch.bool, ("clients", "items")),
 }
 """What clients may send beside parameters: their loss, their number of rows, which items' rows they trained."""
@@ -53,16 +56,17 @@ class Agreement:
             name: FACTS[name] if name in FACTS else Field(self.dtype, ("clients", *parameters[name]))
             for name in self.uploads
         }
-        fields = {"clients": Field(torch.int64, ("clients",)), **{f"sent/{name}": of for name, of in sent.items()}}
-        return Schema("upload", fields, self._sizes(clients))
+        who = {"clients": Field(torch.int64, ("clients",), distinct=True)}
+        return Schema("upload", who | {f"sent/{name}": of for name, of in sent.items()}, self._sizes(clients))
 
     def sums(self, plan: Mapping[str, Over]) -> Schema:
-        fields = {"participants": Field(torch.int64, (), least=0), "loss": Field(torch.float64, ())}
+        fields = {name: Field(torch.int64, (), least=0) for name in ("participants", "nbytes")}
+        fields["loss"] = Field(torch.float64, ())
         parameters = {**self.received, **self.kept}
         for name, over in plan.items():
             shape = parameters[name]
             fields[f"changes/{name}"] = Field(torch.float64, shape)
-            fields[f"weight/{name}"] = Field(torch.float64, shape[:1] if over == "holders" else ())
+            fields[f"weight/{name}"] = Field(torch.float64, shape[:1] if over == "holders" else (), least=0)
         return Schema("sums", fields)
 
     def _versions(self, shapes: Mapping[str, Shape]) -> dict[str, Field]:

@@ -5,6 +5,7 @@ What travels is the whole table, whichever way it is stored; `dense` gives it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,8 +44,8 @@ class HeldTables:
 
 def weighted_sum(tensors: Tensor, weights: Tensor, chosen: Tensor | None = None) -> Tensor:
     """In float64, Σ weights[i] · tensors[chosen[i]] over the first axis; all of them in turn if none are chosen."""
-    total = torch.zeros(tensors[0].numel(), dtype=torch.float64)
-    flat = tensors.reshape(len(tensors), -1)
+    total = torch.zeros(math.prod(tensors.shape[1:]), dtype=torch.float64)
+    flat = tensors.reshape(len(tensors), len(total))
     rows = torch.arange(len(tensors)) if chosen is None else chosen
     _add_rows_of(flat.numpy(), rows.numpy(), weights.double().numpy(), total.numpy())
     return total.view(tensors.shape[1:])

@@ -30,7 +30,9 @@ class Tally:
         return self._chosen({part: torch.isin(own, cases) for part, own in self.cases.items()})
 
     def __add__(self, other: Tally) -> Tally:
-        """Of cases that were examined apart, in ascending order."""
+        """Of cases that were examined apart, under the same rankings, in ascending order."""
+        if self.above.keys() != other.above.keys():
+            raise ValueError(f"tallies of {sorted(self.above)} and of {sorted(other.above)} cannot be put together")
         both = Tally(*(_beside(getattr(self, name), getattr(other, name)) for name in ("cases", "above", "equal")))
         return both._chosen({part: torch.argsort(own) for part, own in both.cases.items()})
 
@@ -58,7 +60,7 @@ class Tally:
 
 
 def tally_schema(rankings: Collection[str], parts: Collection[str]) -> Schema:
-    fields = {f"cases/{part}": Field(torch.int64, (part,)) for part in parts}
+    fields = {f"cases/{part}": Field(torch.int64, (part,), distinct=True) for part in parts}
     for part in parts:
         for ranking in rankings:
             fields[f"above/{ranking}{part}"] = Field(_TYPE, (part,), least=-1)

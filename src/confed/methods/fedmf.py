@@ -44,6 +44,7 @@ class FedMF(FederatedMethod):
     title = "FedMF: federated matrix factorisation"
     citation = "Chai et al., Secure Federated Matrix Factorization, IEEE Intelligent Systems 2020"
     config_class = FedMFConfig
+    discloses = "nothing; with aggregation=count, which items each client trains on"
 
     def pieces(self, config: FedMFConfig, items: int) -> Pieces:
         step = Step({"user": config.learning_rate, "items": config.item_rate(items)}, (config.loss,))

@@ -41,7 +41,10 @@ class FedNCF(FederatedMethod):
     title = "FedNCF: federated neural collaborative filtering"
     citation = "Perifanis and Efraimidis, Federated Neural Collaborative Filtering, Knowledge-Based Systems 2022"
     config_class = FedNCFConfig
-    discloses = "the number of rows each client trains on (the weights of the network average)"
+    discloses = (
+        "the number of rows each client trains on (the weights of the network average), and which items these are "
+        "about (an item's rows are averaged over those who hold it)"
+    )
 
     def pieces(self, config: FedNCFConfig, items: int) -> Pieces:
         backbone = NeuMF(items, config.dim, config.tower, config.variant, normal(config.init_deviation))

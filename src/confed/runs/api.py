@@ -42,6 +42,8 @@ def run(
     `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
     such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
     """
+    if "known" in settings:
+        raise ConfedError("known follows from the data, which says by its content what it is: leave it out")
     reset_peak()
     name = _name(dataset)
     resolved = partial(

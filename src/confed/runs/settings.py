@@ -51,15 +51,16 @@ class Settings(BaseModel):
     @field_validator("known")
     @classmethod
     def _in_catalogue(cls, name: str | None) -> str | None:
-        if name is not None and not in_catalogue(name):
+        """A file says "" where the data is none of the catalogue."""
+        if name and not in_catalogue(name):
             raise ValueError("the catalogue has no such dataset, see `confed data list`")
-        return name
+        return name or None
 
     def config(self) -> MethodConfig:
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
     def to_toml(self) -> str:
-        return to_toml(self.model_dump(mode="json", exclude_none=True))
+        return to_toml({"known": self.known or "", **self.model_dump(mode="json", exclude_none=True)})
 
     @classmethod
     def from_toml(cls, path: Path) -> Settings:
@@ -114,7 +115,7 @@ def defaults_in_words(settings: Settings) -> str:
     if known is None:
         return "the method's own (this data is not one of the catalogue)"
     why = f"the data's content is that of {known}"
-    if settings.content_hash and needs_filter(known, settings.content_hash):
+    if settings.dataset != known and settings.content_hash and needs_filter(known, settings.content_hash):
         why += " once its filter is applied"  # nobody is dropped silently
     for_it = method_named(settings.method).defaults.get(known)
     if not for_it:

@@ -13,30 +13,41 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from confed.messages import HeldTables, Over, PartialSum, Sent, Sums, TableRows, Upload, dense, weighted_sum
+from confed.errors import MessageError
+from confed.messages import HeldTables, Over, PartialSum, Sent, Sums, Upload, dense, summed
 
 
 class Uploads(ABC):
-    """What came back in one round, held against what was sent out: `previous`, by name."""
+    """What came back in one round from `clients`, by their ids, held against what was sent out: `previous`, by name."""
 
-    def __init__(self, previous: Mapping[str, Tensor]) -> None:
+    def __init__(self, previous: Mapping[str, Tensor], clients: Tensor) -> None:
         self.previous = previous
         self.participants = 0
         self.loss = 0.0
         """Summed over clients."""
-        self._bytes_per_client = 0
+        self.nbytes = 0
+        """Of all clients' messages."""
+        self._awaited = clients.sort().values
+        self._came = torch.zeros(len(clients), dtype=torch.bool)
 
     def add(self, upload: Upload) -> None:
-        if not self.participants:
-            self._bytes_per_client = upload.bytes_per_client
+        self._expect(upload.clients)
+        # All messages of a round are as long: one is measured.
+        each = self.nbytes // self.participants if self.participants else upload.bytes_per_client
         self.participants += len(upload)
+        self.nbytes += len(upload) * each
         self.loss += float(upload.tensor("loss").sum())
         self._collect(upload)
 
-    @property
-    def nbytes(self) -> int:
-        """Of all clients' messages."""
-        return self.participants * self._bytes_per_client
+    def _expect(self, clients: Tensor) -> None:
+        """Nobody sends twice, and only who was asked."""
+        place = torch.searchsorted(self._awaited, clients).clamp(max=len(self._awaited) - 1)
+        known = self._awaited[place] == clients
+        if not bool(known.all()):
+            raise MessageError(f"an upload of client {int(clients[~known][0])}, who does not take part in this round")
+        if bool(self._came[place].any()):
+            raise MessageError(f"a second upload of client {int(clients[self._came[place]][0])} in this round")
+        self._came[place] = True
 
     @abstractmethod
     def _collect(self, upload: Upload) -> None: ...
@@ -57,8 +68,8 @@ class Uploads(ABC):
 class SummedUploads(Uploads):
     """Streaming: sums of the planned tensors against the single version every client downloaded."""
 
-    def __init__(self, plan: Mapping[str, Over], previous: Mapping[str, Tensor]) -> None:
-        super().__init__(previous)
+    def __init__(self, plan: Mapping[str, Over], previous: Mapping[str, Tensor], clients: Tensor) -> None:
+        super().__init__(previous, clients)
         self.plan = plan
         self._sums = {name: PartialSum.nothing(previous[name], over) for name, over in plan.items()}
 
@@ -68,12 +79,15 @@ class SummedUploads(Uploads):
 
     def sums(self) -> Sums:
         """All that there is, to be merged elsewhere."""
-        return Sums(self.participants, self.loss, dict(self._sums))
+        return Sums(self.participants, self.loss, self.nbytes, dict(self._sums))
 
     def merge(self, sums: Sums) -> None:
-        """Take over what was summed elsewhere."""
+        """Take over what was summed elsewhere; who sent it is not known here, only how many they were."""
         self.participants += sums.participants
+        if self.participants > len(self._awaited):
+            raise MessageError(f"{self.participants} clients sent something, {len(self._awaited)} take part")
         self.loss += sums.loss
+        self.nbytes += sums.nbytes
         for name, part in sums.of.items():
             self._sums[name] += part
 
@@ -89,8 +103,8 @@ class SummedUploads(Uploads):
 class KeptUploads(Uploads):
     """Every upload of the round, for strategies that compare clients."""
 
-    def __init__(self, previous: Mapping[str, Tensor]) -> None:
-        super().__init__(previous)
+    def __init__(self, previous: Mapping[str, Tensor], clients: Tensor) -> None:
+        super().__init__(previous, clients)
         self._kept: list[Upload] = []
 
     def _collect(self, upload: Upload) -> None:
@@ -119,31 +133,6 @@ class KeptUploads(Uploads):
             raise ValueError(f"rows of {name!r} are asked of clients that sent nothing")
         order = torch.argsort(clients)
         return rows[order[torch.searchsorted(clients[order], where)]]
-
-
-def summed(upload: Upload, name: str, over: Over, previous: Tensor) -> PartialSum:
-    """What the clients of one upload changed in one tensor."""
-    sent = upload.tensors[name]
-    weights = _weights(upload, over)
-    weight = _holders(upload) if over == "holders" else weights.sum()
-    if isinstance(sent, TableRows):
-        return PartialSum(sent.summed_changes(weights), weight)
-    total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
-    return PartialSum(total - weights.sum() * previous.double(), weight)
-
-
-def _weights(upload: Upload, over: Over) -> Tensor:
-    if over != "samples":
-        return torch.ones(len(upload), dtype=torch.float64)
-    if "samples" not in upload.tensors:
-        raise ValueError("a mean weighted by samples, of clients that did not send their number")
-    return upload.tensor("samples").double()
-
-
-def _holders(upload: Upload) -> Tensor:
-    if "held" not in upload.tensors:
-        raise ValueError("a mean over holders, of clients that did not say which rows they hold")
-    return upload.tensor("held").sum(dim=0, dtype=torch.float64)
 
 
 def _some_rows(sent: Sent, items: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """A silo: a company with many users in one domain, who may be known to other companies too.
 
-It trains on its own interactions and exchanges rows about shared users, nothing else: `train` takes what the server
-sent, `share` has what may be sent back (the engine leaves out whom the company knows nothing of). Its optimiser lives
-as long as the company does (D-43).
+It trains on its own interactions and exchanges rows about shared users; beside these it says its loss. `train` takes
+what the server sent, `share` has what may be sent back (the engine leaves out whom the company knows nothing of). Its
+optimiser lives as long as the company does (D-43).
 """
 
 from __future__ import annotations

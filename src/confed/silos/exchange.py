@@ -33,7 +33,7 @@ class Exchange:
         return parts
 
     def note(self, shared: Mapping[str, Rows]) -> dict[str, Any]:
-        """What the noise did to every domain's rows."""
+        """What the noise did to every domain's rows: a simulation looks at what the server would not see."""
         if not self.mechanism:
             return {}
         together = {name: torch.cat([rows[part] for part in self.names], dim=1) for name, rows in shared.items()}

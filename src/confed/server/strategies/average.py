@@ -35,8 +35,8 @@ class Average(Strategy):
     def download(self) -> Download:
         return Download({name: value[None] for name, value in self._shared.items()}, self._table_of)
 
-    def collector(self) -> Uploads:
-        return SummedUploads(self.plan, self._shared)
+    def collector(self, clients: Tensor) -> Uploads:
+        return SummedUploads(self.plan, self._shared, clients)
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         self._shared = {name: uploads.mean(name, over=self.plan[name]) for name in self._shared}

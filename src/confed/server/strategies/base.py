@@ -19,15 +19,14 @@ class Strategy(ABC):
     needs: ClassVar[Literal["sum", "individual"]]
     """Whether sums over clients are enough (then secure aggregation can serve it) or single clients are looked at."""
     uploads: frozenset[str]
-    """The names a client sends, and no others."""
+    """The names a client sends, and no others; `loss`, which the log has, is always one of them."""
     side: Mapping[str, Field] = MappingProxyType({})
     """What a download may hold beside the shared parameters."""
 
     @abstractmethod
     def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
-        """Take over the common initial value of the shared parameters, and the clients' ids, ascending.
-
-        What the server has of each client (`Download.table_of`, say) is in the order of these.
+        """Take over the common initial value of the shared parameters, and the clients' ids: what the server has of
+        each client (`Download.table_of`, say) is in their order.
         """
 
     @abstractmethod
@@ -35,8 +34,8 @@ class Strategy(ABC):
         """What clients receive at the start of the next round, and are scored with under the `global` view."""
 
     @abstractmethod
-    def collector(self) -> Uploads:
-        """An empty collection for the uploads of one round."""
+    def collector(self, clients: Tensor) -> Uploads:
+        """An empty collection for the uploads of one round, in which `clients` take part, by their ids."""
 
     @abstractmethod
     def aggregate(self, uploads: Uploads, number: int) -> None:

@@ -64,8 +64,8 @@ class Categorised(Strategy):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._together)
 
-    def collector(self) -> Uploads:
-        return self.inner.collector()
+    def collector(self, clients: Tensor) -> Uploads:
+        return self.inner.collector(clients)
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         self.inner.aggregate(uploads, number)

@@ -99,8 +99,8 @@ class CoCluster(Strategy):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
-    def collector(self) -> Uploads:
-        return KeptUploads({**self._state.means, **self.inner.state()})
+    def collector(self, clients: Tensor) -> Uploads:
+        return KeptUploads({**self._state.means, **self.inner.state()}, clients)
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         assert isinstance(uploads, KeptUploads)
@@ -110,12 +110,17 @@ class CoCluster(Strategy):
         divisions, groups = self._divide(uploads, Stream.of(self._seed, "co-clustering", number))
         group_of = torch.full_like(self._state.group_of, -1)
         for version, group in enumerate(groups):
-            group_of[torch.searchsorted(self._ids, group)] = version
+            group_of[self._places(group)] = version
         first = divisions[0]
         models = [{name: uploads.mean(name, where=group) for name in self.tables} for group in groups]
         self._push = self._pushed(models, group_of)
         self._state = _State(means, group_of, first.scores, first.elbow)
         self._notes = _notes(divisions, groups, group_of)
+
+    def _places(self, clients: Tensor) -> Tensor:
+        """Where those with these ids stand among all."""
+        order = torch.argsort(self._ids)
+        return order[torch.searchsorted(self._ids, clients, sorter=order)]
 
     def _pushed(self, models: list[dict[str, Tensor]], group_of: Tensor) -> Push:
         """A version for each group; none where there is no group."""

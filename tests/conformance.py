@@ -209,6 +209,14 @@ class FederatedConformance(TrainerConformance):
             places = torch.arange(tiny.USERS).split(1)
             assert report.download_bytes == sum(len(download.of(place).to_bytes()) for place in places)
 
+    def check_that_only_the_loss_travels(self) -> None:
+        """For controls whose clients never meet."""
+        engine = self.engine()
+        report = engine.round(1, {})
+        assert engine.pieces.strategy.uploads == {"loss"}
+        assert report.download_bytes == 0
+        assert report.upload_bytes < report.participants * 400
+
     def test_every_message_goes_through_bytes_and_changes_nothing(self) -> None:
         evaluator = Evaluator(tiny.cut(), tiny.TINY_STRICT, SEED)
         found = []

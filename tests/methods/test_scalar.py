@@ -30,11 +30,7 @@ class TestScalar(FederatedConformance):
         )
 
     def test_nothing_travels_but_the_loss(self):
-        engine = self.engine()
-        report = engine.round(1, {})
-        assert engine.pieces.strategy.uploads == {"loss"}
-        assert report.download_bytes == 0
-        assert report.upload_bytes < report.participants * 400
+        self.check_that_only_the_loss_travels()
 
 
 @pytest.mark.parametrize(("protocol", "low", "high"), [("paper", 90.0, 100.0), ("strict", 0.0, 12.0)])

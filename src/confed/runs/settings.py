@@ -60,7 +60,7 @@ class Settings(BaseModel):
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
     def to_toml(self) -> str:
-        return to_toml({"known": self.known or "", **self.model_dump(mode="json", exclude_none=True)})
+        return to_toml(self.model_dump(mode="json", exclude_none=True) | {"known": self.known or ""})
 
     @classmethod
     def from_toml(cls, path: Path) -> Settings:

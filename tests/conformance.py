@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from benchmarks import plain
 from safetensors.torch import load_file, save_file
 
-from benchmarks import plain
 from confed.clients.sampling import draw_rows
 from confed.data.split import Split
 from confed.engines.base import Trainer

@@ -15,7 +15,7 @@ from confed.cli.output import console, emit
 from confed.data.catalogue import REGISTRY
 from confed.methods.base import FederatedMethod, Method
 from confed.methods.published import published
-from confed.methods.registry import METHODS, method_named
+from confed.methods.registry import all_methods, method_named
 from confed.methods.silo import SiloMethod
 
 app = typer.Typer(help="What can be run.", invoke_without_command=True)
@@ -26,9 +26,10 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
     """List every method; `confed methods show NAME` tells all about one."""
     if context.invoked_subcommand:
         return
+    methods, problems = all_methods()
     rows: list[dict[str, Any]] = [
         {"name": m.name, "kind": m.kind, "title": m.title, "rounds": m.rounds, "citation": m.citation}
-        for m in METHODS.values()
+        for m in methods.values()
     ]
 
     def render() -> None:
@@ -36,8 +37,10 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
         for row in rows:
             table.add_row(row["name"], row["kind"], str(row["rounds"]), row["title"])
         console.print(table)
+        for problem in problems:
+            console.print(problem, highlight=False, markup=False)
 
-    emit({"methods": rows}, as_json, render)
+    emit({"methods": rows, "problems": problems}, as_json, render)
 
 
 @app.command()

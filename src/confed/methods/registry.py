@@ -1,6 +1,9 @@
-"""Every method by name."""
+"""Every method by name: ours, and those that other installed packages name as entry points."""
 
 from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 
 from confed.central.ease import EASE
 from confed.central.ials import IALS
@@ -9,7 +12,7 @@ from confed.central.mf import MF
 from confed.central.neumf import NeuMF
 from confed.central.pmlam import PMLAM
 from confed.central.popularity import Popularity
-from confed.errors import unknown_name
+from confed.errors import ConfedError, unknown_name
 from confed.methods.base import Method
 from confed.methods.cofedrec import CoFedRec
 from confed.methods.etl import ETL, ETLF, ETLFC
@@ -51,7 +54,44 @@ METHODS: dict[str, Method] = {
 }
 
 
+GROUP = "confed.methods"
+"""The group of entry points: each has the method's name and leads to its class."""
+
+
 def method_named(name: str) -> Method:
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
+    if name in METHODS:
+        return METHODS[name]
+    elsewhere = _named_elsewhere()
+    if name not in elsewhere:
+        raise unknown_name("method", name, [*METHODS, *elsewhere])
+    return _loaded(elsewhere[name])
+
+
+def all_methods() -> tuple[dict[str, Method], list[str]]:
+    """Ours and those of other packages; and what is wrong with any of these that cannot be had."""
+    found, problems = dict(METHODS), []
+    for name, point in _named_elsewhere().items():
+        try:
+            found[name] = _loaded(point)
+        except ConfedError as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def _named_elsewhere() -> dict[str, EntryPoint]:
+    """A name that we have is ours, whoever else claims it."""
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in METHODS}
+
+
+@cache
+def _loaded(point: EntryPoint) -> Method:
+    """Whatever another package does wrong is said of that package."""
+    package = point.dist.name if point.dist else "an unknown package"
+    where = f"method {point.name!r} of {package} ({point.value})"
+    try:
+        method = point.load()()
+    except Exception as error:
+        raise ConfedError(f"{where} cannot be loaded ({error!r}): mend or uninstall {package}") from error
+    if not isinstance(method, Method) or method.name != point.name:
+        raise ConfedError(f"{where}: a subclass of confed.methods.base.Method with that name is expected there")
+    return method

@@ -14,7 +14,7 @@ from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.protocol import Protocol, protocol_named
 from confed.methods.base import FederatedMethod, MethodConfig
-from confed.methods.registry import METHODS, method_named
+from confed.methods.registry import all_methods, method_named
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -156,7 +156,7 @@ def unknown_option(key: str, methods: Sequence[str]) -> ConfedError:
     head = key.partition(".")[0]
     if head in _SAID or head == "protocol":
         return ConfedError(f"{head} is no option of methods but a setting of the run: --{head.replace('_', '-')}")
-    owners = [name for name, other in METHODS.items() if head in other.config_class.model_fields]
+    owners = [name for name, other in all_methods()[0].items() if head in other.config_class.model_fields]
     if owners:
         return ConfedError(f"unknown option {key!r} of {' and '.join(methods)}: it belongs to {', '.join(owners)}")
     known = {name for method in methods for name in method_named(method).config_class.model_fields}

@@ -1,0 +1,100 @@
+"""Methods of other packages, as an installed package would bring them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import confed
+from confed.errors import ConfedError
+from confed.methods.registry import METHODS, all_methods, method_named
+
+MODULE = """
+from confed.clients.backbones import Dot
+from confed.clients.procedures import Procedure, Step
+from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.server.selection import Selection
+from confed.server.strategies import Average
+
+class FedAvgMF(FederatedMethod):
+    name = "fedavg-mf"
+    title = "FedAvg on matrix factorisation"
+    citation = "none"
+    config_class = FederatedConfig
+
+    def pieces(self, config, items):
+        step = Step({"user": config.learning_rate, "items": config.learning_rate}, (config.loss,))
+        return Pieces(
+            backbone=Dot(items, config.dim, deviation=0.1),
+            procedure=Procedure((step,), config.local_epochs, config.batch_size, config.train_negatives),
+            strategy=Average({"items": "participants"}),
+            selection=Selection(config.fraction),
+            view="global",
+        )
+
+class Otherwise(FedAvgMF):
+    name = "another-name"
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package beside ours, with the entry points asked for; the folder it is in."""
+
+    def install(**points):
+        (tmp_path / "elsewhere_methods.py").write_text(MODULE)
+        about = tmp_path / "elsewhere-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+        lines = [f"{name.replace('_', '-')} = elsewhere_methods:{where}" for name, where in points.items()]
+        (about / "entry_points.txt").write_text("\n".join(["[confed.methods]", *lines]))
+        monkeypatch.syspath_prepend(tmp_path)
+        return tmp_path
+
+    yield install
+    sys.modules.pop("elsewhere_methods", None)
+
+
+def test_a_method_of_another_package_is_found_run_and_listed(installed, tmp_path):
+    folder = installed(fedavg_mf="FedAvgMF")
+    assert method_named("fedavg-mf").title == "FedAvg on matrix factorisation"
+    run = confed.run(
+        "fedavg-mf",
+        "synthetic:users=30,items=60,seed=1",
+        rounds=2,
+        options={"dim": 4, "negatives": 20},
+        folder=tmp_path / "run",
+    )
+    assert run.summary["hr@10"] > 0
+    path = os.pathsep.join([str(folder), *sys.path])
+    command = [sys.executable, "-m", "confed.cli.main", "methods", "--json"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
+    told = json.loads(shown.stdout)
+    assert [row["name"] for row in told["methods"]] == [*METHODS, "fedavg-mf"]
+    assert told["problems"] == []
+
+
+def test_a_broken_one_is_named_and_takes_nothing_else_with_it(installed):
+    installed(fedavg_mf="FedAvgMF", gone="NoSuchClass", wrong="Otherwise", odd="Dot")
+    methods, problems = all_methods()
+    assert methods.keys() == {*METHODS, "fedavg-mf"}
+    assert len(problems) == 3
+    with pytest.raises(ConfedError, match=r"method 'gone' of elsewhere .* cannot be loaded .*: mend or uninstall"):
+        method_named("gone")
+    with pytest.raises(ConfedError, match="with that name is expected there"):
+        method_named("wrong")
+    assert method_named("pfedrec") is METHODS["pfedrec"]
+
+
+def test_nobody_takes_a_name_that_is_ours(installed):
+    installed(pfedrec="FedAvgMF")
+    assert method_named("pfedrec") is METHODS["pfedrec"]
+    assert all_methods() == (METHODS, [])
+
+
+def test_names_elsewhere_are_suggested(installed):
+    installed(fedavg_mf="FedAvgMF")
+    with pytest.raises(ConfedError, match="did you mean fedavg-mf"):
+        method_named("fedavg-fm")

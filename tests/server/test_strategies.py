@@ -1,5 +1,8 @@
+import pytest
 import torch
 
+from confed.methods.base import FederatedMethod
+from confed.methods.registry import METHODS
 from confed.server.strategies import Average
 
 
@@ -29,3 +32,23 @@ def test_no_uploads_leave_the_tables_alone():
     strategy.start({"items": torch.ones(3, 2)}, torch.arange(5), seed=0)
     strategy.aggregate(strategy.collector(torch.arange(5)), 1)
     assert torch.equal(strategy.state()["items"], torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method, FederatedMethod)])
+def test_a_strategy_for_which_sums_are_enough_never_sees_a_client(name):
+    """It may ask for what was planned, and for nothing of anybody."""
+    method = METHODS[name]
+    pieces = method.pieces(method.config(None, {}), 6)
+    shared = {spec.name: torch.ones(spec.shape) for spec in pieces.backbone.named(scope="shared")}
+    pieces.strategy.start(shared, torch.arange(5), 0)
+    assert pieces.strategy.plan.keys() == pieces.strategy.shared.keys() == shared.keys()
+    assert shared.keys() <= pieces.strategy.uploads
+    uploads = pieces.strategy.collector(torch.arange(5))
+    if pieces.strategy.needs == "individual":
+        return
+    for table, over in pieces.strategy.plan.items():
+        assert torch.equal(uploads.mean(table, over=over), shared[table])
+        with pytest.raises(ValueError, match="only the planned sum"):
+            uploads.mean(table, over=over, where=torch.tensor([1]))
+        with pytest.raises(ValueError, match="not the uploads of single clients"):
+            uploads.rows(table, torch.tensor([0]), where=torch.tensor([1]))

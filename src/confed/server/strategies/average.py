@@ -10,7 +10,7 @@ from torch import Tensor
 
 from confed.messages import Download, Over
 from confed.server.strategies.base import Strategy
-from confed.server.uploads import SummedUploads, Uploads
+from confed.server.uploads import Uploads
 
 _NEEDED: dict[Over, str] = {"samples": "samples", "holders": "held"}
 
@@ -35,8 +35,9 @@ class Average(Strategy):
     def download(self) -> Download:
         return Download({name: value[None] for name, value in self._shared.items()}, self._table_of)
 
-    def collector(self, clients: Tensor) -> Uploads:
-        return SummedUploads(self.plan, self._shared, clients)
+    @property
+    def shared(self) -> Mapping[str, Tensor]:
+        return self._shared
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         self._shared = {name: uploads.mean(name, over=self.plan[name]) for name in self._shared}

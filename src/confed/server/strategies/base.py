@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, final
 
 from torch import Tensor
 
-from confed.messages import Download, Field, Push
-from confed.server.uploads import Uploads
+from confed.messages import Download, Field, Over, Push
+from confed.server.uploads import KeptUploads, SummedUploads, Uploads
 
 
 class Strategy(ABC):
@@ -18,6 +18,8 @@ class Strategy(ABC):
 
     needs: ClassVar[Literal["sum", "individual"]]
     """Whether sums over clients are enough (then secure aggregation can serve it) or single clients are looked at."""
+    plan: Mapping[str, Over]
+    """What is averaged, and over whom."""
     uploads: frozenset[str]
     """The names a client sends, and no others; `loss`, which the log has, is always one of them."""
     side: Mapping[str, Field] = MappingProxyType({})
@@ -33,9 +35,20 @@ class Strategy(ABC):
     def download(self) -> Download:
         """What clients receive at the start of the next round, and are scored with under the `global` view."""
 
+    @property
     @abstractmethod
+    def shared(self) -> Mapping[str, Tensor]:
+        """The server's own version of every tensor of the plan, against which changes are summed."""
+
+    @final
     def collector(self, clients: Tensor) -> Uploads:
-        """An empty collection for the uploads of one round, in which `clients` take part, by their ids."""
+        """An empty collection for the uploads of one round, in which `clients` take part, by their ids.
+
+        Where sums are enough, a strategy gets sums: no single client can be asked of them.
+        """
+        if self.needs == "sum":
+            return SummedUploads(self.plan, self.shared, clients)
+        return KeptUploads(self.shared, clients)
 
     @abstractmethod
     def aggregate(self, uploads: Uploads, number: int) -> None:

@@ -51,6 +51,7 @@ class Categorised(Strategy):
         self.inner = inner
         self.tables = tables
         self.clusters = clusters
+        self.plan = inner.plan
         self.uploads = inner.uploads
         self.side = declared(clusters)
 
@@ -64,12 +65,13 @@ class Categorised(Strategy):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._together)
 
-    def collector(self, clients: Tensor) -> Uploads:
-        return self.inner.collector(clients)
+    @property
+    def shared(self) -> Mapping[str, Tensor]:
+        return self.inner.shared
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         self.inner.aggregate(uploads, number)
-        means = self.inner.state()
+        means = self.inner.shared
         self._categories.update([means[name] for name in self.tables], Stream.of(self._seed, "categories", number))
 
     def notes(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.messages import Download, Push
+from confed.messages import Download, Over, Push
 from confed.random import Stream
 from confed.server.clustering import elbow, summed_cosines
 from confed.server.strategies.average import Average
@@ -79,6 +79,7 @@ class CoCluster(Strategy):
         self.clusters = clusters
         self.inner = inner
         self.categories_per_round = categories_per_round
+        self.plan: dict[str, Over] = {**dict.fromkeys(tables, "participants"), **inner.plan}
         self.uploads = frozenset(tables) | inner.uploads
         self.side = declared(clusters)
 
@@ -99,8 +100,9 @@ class CoCluster(Strategy):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
-    def collector(self, clients: Tensor) -> Uploads:
-        return KeptUploads({**self._state.means, **self.inner.state()}, clients)
+    @property
+    def shared(self) -> Mapping[str, Tensor]:
+        return {**self._state.means, **self.inner.shared}
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         assert isinstance(uploads, KeptUploads)

@@ -103,7 +103,9 @@ def interval(ratios: Sequence[float], level: float = 0.95) -> tuple[float, float
 def checked_out(commit: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "old"
-        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=True)
+        made = subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=False)
+        if made.returncode:
+            raise SystemExit(f"{commit} cannot be checked out; git says why above")
         try:
             yield tree
         finally:

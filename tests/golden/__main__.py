@@ -16,8 +16,11 @@ from tests.golden.store import real_path, tiny_path, write
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=(description or "").splitlines()[0])
     parser.add_argument("methods", nargs="*", help="only these")
+    chosen = parser.parse_args().methods
+    if unknown := [method for method in chosen if method not in METHODS]:
+        parser.error(f"no such method: {', '.join(unknown)}; `confed methods` lists them")
     torch.set_num_threads(1)
-    for method in parser.parse_args().methods or METHODS:
+    for method in chosen or METHODS:
         found = {}
         for case in cases(method):
             for dtype in DTYPES:

@@ -92,3 +92,9 @@ def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):
 def test_nothing_is_recommended_before_something_is_learned():
     with pytest.raises(ConfedError, match="call fit"):
         confed.Recommender().recommend("a")
+
+
+def test_what_data_is_known_to_be_cannot_be_claimed(tmp_path):
+    with pytest.raises(ConfedError, match="known follows from the data"):
+        confed.run("popularity", tiny.interactions(), known="ml-100k", out=tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -65,6 +65,8 @@ def test_the_line_says_where_a_filter_acts(known, filters):
     for content_hash, acts in ((whole, False), ("another", filters)):
         line = defaults_in_words(settings.model_copy(update={"content_hash": content_hash}))
         assert (f"that of {known} once its filter is applied" in line) == acts
+    by_name = resolve("pfedrec", known, known=known).model_copy(update={"content_hash": "of a copy nobody has hashed"})
+    assert "filter" not in defaults_in_words(by_name), "what is loaded by its name is filtered already"
 
 
 def test_a_config_without_known_is_of_what_its_data_was_called(tmp_path):

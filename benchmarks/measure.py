@@ -24,9 +24,9 @@ from confed.engines.base import Trainer
 from confed.engines.local import LocalEngine
 from confed.evaluation.candidates import draw_candidates
 from confed.evaluation.evaluator import Evaluator
-from confed.evaluation.protocol import STRICT
 from confed.methods.base import FederatedMethod
 from confed.methods.registry import method_named
+from confed.protocol import STRICT
 from confed.runs.memory import peak_rss_mb
 from confed.runs.runner import Experiment
 from confed.runs.settings import resolve

@@ -13,7 +13,7 @@ FORBIDDEN = {
     "clients": ("server", "engines", "methods", "runs", "cli", "central"),
     "server": ("clients", "engines", "methods", "runs", "cli", "central"),
     "evaluation": ("clients", "server", "engines", "methods", "runs", "cli", "central"),
-    "data": ("clients", "server", "engines", "methods", "runs", "cli", "central"),
+    "data": ("clients", "server", "engines", "evaluation", "methods", "runs", "cli", "central"),
     "silos": ("server", "engines", "methods", "runs", "cli"),
     "engines": ("runs", "cli", "central"),
     "methods": ("engines", "runs", "cli"),

@@ -9,7 +9,7 @@ import polars as pl
 
 from confed.data import Interactions, synthetic
 from confed.data.split import Split, split
-from confed.evaluation.protocol import PAPER, STRICT, Protocol
+from confed.protocol import PAPER, STRICT, Protocol
 
 USERS, ITEMS = 24, 60
 FEW = {"negatives": 15, "cutoffs": (5, 10)}

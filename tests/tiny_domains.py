@@ -13,7 +13,7 @@ from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.split import Split
 from confed.data.synthetic_domains import synthetic_domains
-from confed.evaluation.protocol import WARM, Protocol
+from confed.protocol import WARM, Protocol
 
 USERS, ITEMS = 24, 60
 TINY_WARM = WARM.model_copy(update={"negatives": 15, "more_negatives": (20,), "cutoffs": (5, 10), "population": "all"})

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from confed.evaluation.protocol import PROTOCOLS
 from confed.evaluation.significance import paired
 from confed.methods.published import published
+from confed.protocol import PROTOCOLS
 from papers.cells import load_results, unpacked
 from papers.cofedrec import recipe
 from papers.cofedrec.recipe import (

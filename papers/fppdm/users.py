@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confed.data.domain_split import split_domains
 from confed.data.registry import load_domains
 from confed.data.split import Cut
-from confed.evaluation.protocol import WARM
+from confed.protocol import WARM
 from papers.fppdm.recipe import DATASETS, LARGER, SEEDS
 
 FILE = Path(__file__).parent / "data" / "users.json"

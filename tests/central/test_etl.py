@@ -15,8 +15,8 @@ from confed.data.split import TrainingData
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
-from confed.evaluation.protocol import COLD, WARM
 from confed.methods.etl import ETL
+from confed.protocol import COLD, WARM
 from confed.ragged import Ragged
 from confed.random import keyed
 from tests import tiny_domains

@@ -6,7 +6,7 @@ from confed.central.popularity import Popularity
 from confed.data import load_dataset
 from confed.data.split import TrainingData, split
 from confed.evaluation.evaluator import Evaluator
-from confed.evaluation.protocol import PAPER, STRICT
+from confed.protocol import PAPER, STRICT
 from confed.ragged import Ragged
 from tests.conformance import Recorder
 from tests.realdata import require

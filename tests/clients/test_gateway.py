@@ -10,8 +10,8 @@ from confed.data import load_dataset
 from confed.data.split import split
 from confed.engines.local import LocalEngine
 from confed.evaluation.evaluator import PARTS, Evaluator, Result
-from confed.evaluation.protocol import STRICT
 from confed.methods.registry import method_named
+from confed.protocol import STRICT
 from confed.random import Stream
 from tests.conformance import assert_close_states
 from tests.realdata import require

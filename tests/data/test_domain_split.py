@@ -9,7 +9,7 @@ from confed.data.domains import Domains
 from confed.data.registry import load_domains
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
-from confed.evaluation.protocol import COLD, WARM
+from confed.protocol import COLD, WARM
 from tests import realdata, tiny_domains
 
 

@@ -8,7 +8,7 @@ from confed.data import Interactions, load_dataset
 from confed.data.catalogue import REGISTRY
 from confed.data.split import split
 from confed.errors import ConfedError
-from confed.evaluation.protocol import PAPER, STRICT
+from confed.protocol import PAPER, STRICT
 from confed.runs.runner import Experiment
 from confed.runs.settings import resolve
 from tests.realdata import require

@@ -8,7 +8,7 @@ from confed.data.domain_split import split_domains
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.cold import ColdEvaluator
-from confed.evaluation.protocol import COLD
+from confed.protocol import COLD
 
 FEW = COLD.model_copy(update={"negatives": 12, "select_metric": "mrr@13", "cutoffs": (5, 10)})
 

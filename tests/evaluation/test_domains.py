@@ -8,7 +8,7 @@ from confed.data.synthetic import synthetic
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.evaluation.evaluator import Evaluator
-from confed.evaluation.protocol import COLD
+from confed.protocol import COLD
 from tests import tiny_domains
 
 

@@ -6,7 +6,7 @@ from confed.data import load_dataset
 from confed.data.split import split
 from confed.evaluation.candidates import draw_candidates
 from confed.evaluation.evaluator import Evaluator
-from confed.evaluation.protocol import PAPER, STRICT
+from confed.protocol import PAPER, STRICT
 from tests.realdata import require
 from tests.tiny import TINY_PAPER, TINY_STRICT, cut
 

@@ -18,8 +18,8 @@ from confed.data.split import Split, split
 from confed.data.synthetic_domains import synthetic_domains
 from confed.engines.base import Trainer
 from confed.errors import ConfedError
-from confed.evaluation.protocol import STRICT, WARM
 from confed.methods.registry import METHODS
+from confed.protocol import STRICT, WARM
 from confed.runs.runner import Experiment, make_domain_trainer, make_trainer
 from confed.runs.settings import Settings, resolve
 

@@ -17,7 +17,7 @@ from papers.cells import (
 from papers.results import Results
 
 from confed.evaluation.metrics import Ranks
-from confed.evaluation.protocol import WARM
+from confed.protocol import WARM
 from confed.runs.folder import RunFolder
 
 TINY = "synthetic:users=40,items=80,seed=2"

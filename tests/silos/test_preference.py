@@ -3,7 +3,7 @@ import torch
 
 from confed.data.domain_split import split_domains
 from confed.data.synthetic_domains import synthetic_domains
-from confed.evaluation.protocol import COLD
+from confed.protocol import COLD
 from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
 from confed.silos.distributions import unnamed

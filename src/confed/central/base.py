@@ -17,13 +17,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from confed.clients.sampling import draw_negatives
+from confed.config import MethodConfig
+from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import DivergedError
-from confed.evaluation.protocol import View
 from confed.learner import Learner, batches_of
-from confed.methods.base import Method, MethodConfig
+from confed.methods.base import Method
+from confed.protocol import View
 from confed.random import Stream
 from confed.scoring import Card, Scorer, fill
 

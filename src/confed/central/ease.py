@@ -18,9 +18,9 @@ from scipy.linalg import lapack
 from torch import Tensor
 
 from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
+from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
-from confed.methods.base import MethodConfig
 from confed.scoring import Scorer
 
 MOST_ITEMS = 30_000

@@ -37,14 +37,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.binary_rows import dropout_factors, reconstruction, summed
+from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
 from confed.engines.base import Ints, RoundReport
 from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
-from confed.evaluation.protocol import View
 from confed.initial import Layers, linear_layer, normal, started, uniform
 from confed.learner import Learner
-from confed.methods.base import MethodConfig
+from confed.protocol import View
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer, fill

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
+from confed.config import MethodConfig
 from confed.data.split import TrainingData
-from confed.methods.base import MethodConfig
 from confed.random import fingerprint
 from confed.scoring import Scorer, dot_scorer
 

@@ -23,11 +23,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.central.base import CentralMethod, EpochTrainer
+from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.graph import Graph
 from confed.initial import initial, normal
 from confed.learner import batches_of
-from confed.methods.base import MethodConfig
 from confed.random import Stream
 from confed.scoring import Scorer, dot_scorer
 

@@ -54,12 +54,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.central.base import CentralMethod, EpochTrainer, interaction_matrix
-from confed.clients.sampling import draw_negatives
 from confed.compiled import compiled
+from confed.config import MethodConfig
+from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.initial import initial, normal, started, uniform, zeros
-from confed.methods.base import MethodConfig
 from confed.ragged import Ragged
 from confed.random import Stream, keyed
 from confed.scoring import Scorer

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from confed.central.base import CentralMethod, OneShotTrainer
+from confed.config import MethodConfig
 from confed.data.split import TrainingData
-from confed.methods.base import MethodConfig
 from confed.scoring import Scorer
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.compiled import compiled
+from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
 from confed.messages.agreement import MOST_ROWS
 from confed.privacy.virtual import draw_virtual
 from confed.ragged import Ragged
@@ -81,29 +81,6 @@ def marked(positives: Ragged, items: int) -> Tensor:
     mask = torch.zeros(len(positives.lengths), items, dtype=torch.bool)
     mask[torch.from_numpy(positives.row_of), torch.from_numpy(positives.values)] = True
     return mask
-
-
-def check_negative_pool(data: TrainingData, negatives: int, user_ids: list[str]) -> None:
-    """Every user must leave `negatives` items to draw from."""
-    pool = data.items - data.excluded.lengths
-    if (pool < negatives).any():
-        user = int(np.argmin(pool))
-        fewer = "lower `train_negatives`, or " if negatives > 1 else ""
-        raise ConfedError(
-            f"user {user_ids[user]!r} leaves {pool[user]} of {data.items} items to draw training negatives from, it "
-            f"takes {negatives}: {fewer}drop users who have nearly every item"
-        )
-
-
-def draw_negatives(data: TrainingData, clients: Ints, count: int, stream: Stream) -> Ints:
-    """(positives, count): negatives of every positive of `clients`, one client after another; distinct in each row."""
-    lengths = data.positives.lengths[clients]
-    row = np.repeat(np.arange(len(clients)), lengths)
-    slot = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    excluded = data.excluded.take(clients)
-    pool = data.items - excluded.lengths
-    ranks = stream.distinct(data.ids[clients][row], slot, pool[row], count)
-    return excluded.outside(np.repeat(row, count), ranks.reshape(-1), data.items).reshape(-1, count)
 
 
 def draw_rows(

@@ -24,7 +24,7 @@ from confed.data.interactions import Interactions
 from confed.data.matching import Matching, hashed, match
 from confed.data.split import FEWEST_ITEMS, Cut, Split, TrainingData, split
 from confed.errors import ConfedError
-from confed.evaluation.protocol import Protocol
+from confed.protocol import Protocol
 from confed.ragged import Ragged
 from confed.random import Stream, fingerprint
 

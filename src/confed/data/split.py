@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from confed.data.interactions import Interactions
 from confed.errors import ConfedError
-from confed.evaluation.protocol import Protocol
+from confed.protocol import Protocol
 from confed.ragged import Ragged
 from confed.random import Stream
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.evaluation.protocol import View
+from confed.protocol import View
 
 Ints = NDArray[np.int64]
 CardType = TypeVar("CardType")

@@ -18,8 +18,8 @@ from torch import Tensor
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import said_of
 from confed.evaluation.domains import DomainScorecard
-from confed.evaluation.protocol import View
 from confed.messages import PeopleRows
+from confed.protocol import View
 from confed.scoring import Card, fill
 from confed.server.barycentre import Barycentre
 from confed.silos.base import Rows, Silo

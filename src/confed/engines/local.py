@@ -15,9 +15,9 @@ from confed.clients.gateway import Gateway
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import ConfedError
-from confed.evaluation.protocol import View
 from confed.messages import Download, Push, Upload, dense
 from confed.methods.base import Pieces
+from confed.protocol import View
 from confed.scoring import Card
 from confed.threads import in_parallel
 

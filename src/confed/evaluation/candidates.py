@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from confed.data.split import Split
 from confed.errors import ConfedError
-from confed.evaluation.protocol import Protocol
+from confed.protocol import Protocol
 from confed.random import Stream
 
 Ints = NDArray[np.int64]

@@ -16,8 +16,8 @@ from confed.data.domain_split import ColdSplit
 from confed.errors import ConfedError
 from confed.evaluation.evaluator import FULL, PARTS, SAMPLED, Part, Result, comparable, tally_of
 from confed.evaluation.metrics import Ranks
-from confed.evaluation.protocol import Protocol
 from confed.messages import Tally
+from confed.protocol import Protocol
 from confed.ragged import Ragged
 from confed.random import Stream
 

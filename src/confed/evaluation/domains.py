@@ -14,7 +14,7 @@ from confed.errors import said_of
 from confed.evaluation.cold import ColdEvaluator, ColdScorecard
 from confed.evaluation.evaluator import Evaluator, Part, Result, Scorecard
 from confed.evaluation.metrics import Ints
-from confed.evaluation.protocol import Protocol
+from confed.protocol import Protocol
 
 
 @dataclass(frozen=True)

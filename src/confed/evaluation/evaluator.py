@@ -17,8 +17,8 @@ from torch import Tensor
 from confed.data.split import Split
 from confed.evaluation.candidates import draw_candidates, drawable
 from confed.evaluation.metrics import Ints, Ranks
-from confed.evaluation.protocol import Protocol
 from confed.messages import Tally
+from confed.protocol import Protocol
 
 Part = Literal["validation", "test"]
 PARTS: tuple[Part, Part] = ("validation", "test")

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from confed.clients.backbones import Backbone
 from confed.clients.objectives import BCE, SaturatingBCE, Term
 from confed.clients.procedures import Procedure
-from confed.evaluation.protocol import View
+from confed.config import MethodConfig
 from confed.messages import Agreement
+from confed.protocol import View
 from confed.server.selection import Selection
 from confed.server.strategies import Strategy
 
@@ -28,12 +29,6 @@ class Reproduction(BaseModel):
 
     saturating_bce: bool = False
     """Cross-entropy of float32 probabilities, whose gradient vanishes on saturated errors (D-1)."""
-
-
-class MethodConfig(BaseModel):
-    """Hyper-parameters. Subclasses add theirs; every field carries its meaning below it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class FederatedConfig(MethodConfig):

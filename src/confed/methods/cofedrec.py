@@ -34,10 +34,10 @@ from pydantic import Field
 from confed.clients.backbones import Backbone, Dot, LinearHead, NeuMF
 from confed.clients.objectives import DenseTerm, ItemSimilarity, Schedule, SupCon
 from confed.clients.procedures import Procedure, Step
-from confed.evaluation.protocol import View
 from confed.initial import normal
 from confed.messages import Over
 from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.protocol import View
 from confed.server.selection import Selection
 from confed.server.strategies import Average, Categorised, CoCluster, Strategy
 

@@ -9,10 +9,11 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from confed.config import MethodConfig
 from confed.data.split import TrainingData
-from confed.evaluation.protocol import View
-from confed.methods.base import Kind, Method, MethodConfig
+from confed.methods.base import Kind, Method
 from confed.privacy.gaussian import GaussianMechanism
+from confed.protocol import View
 from confed.silos.base import Shared, Silo
 from confed.silos.exchange import Exchange
 

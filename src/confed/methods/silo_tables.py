@@ -21,9 +21,9 @@ from torch import Tensor
 from confed.central.lightgcn import LightGCNConfig, LightGCNTrainer
 from confed.central.mf import MFConfig, MFTrainer
 from confed.data.split import TrainingData
-from confed.evaluation.protocol import View
 from confed.initial import initial, normal
 from confed.methods.silo import SiloConfig, SiloMethod
+from confed.protocol import View
 from confed.silos.base import Shared, Silo
 from confed.silos.exchange import Exchange
 from confed.silos.tables import TableSilo

@@ -11,8 +11,8 @@ from confed.data.domains import Domains
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.errors import ConfedError
-from confed.evaluation.protocol import Protocol
 from confed.methods.registry import method_named
+from confed.protocol import Protocol
 from confed.runs.finished import Recommendation, Run
 from confed.runs.folder import RunFolder
 from confed.runs.memory import reset_peak

@@ -13,11 +13,11 @@ from torch import Tensor
 
 from confed.central.base import CentralMethod
 from confed.central.joint import JointMethod
-from confed.clients.sampling import check_negative_pool
 from confed.data import Interactions
 from confed.data.catalogue import REGISTRY
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.domains import Domains
+from confed.data.negatives import check_negative_pool
 from confed.data.recognition import as_catalogued
 from confed.data.registry import load
 from confed.data.split import FEWEST_ITEMS, Split, split
@@ -27,11 +27,11 @@ from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, StoppedError, said_of
 from confed.evaluation.domains import DomainEvaluator, DomainResult
 from confed.evaluation.evaluator import Evaluator, Result, sampled_name
-from confed.evaluation.protocol import Protocol, View, protocol_named
 from confed.methods.base import FederatedMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from confed.methods.silo import SiloMethod
+from confed.protocol import Protocol, View, protocol_named
 from confed.random import fingerprint
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.memory import peak_rss_mb

@@ -10,11 +10,12 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from confed.config import MethodConfig
 from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
-from confed.evaluation.protocol import Protocol, protocol_named
-from confed.methods.base import FederatedMethod, MethodConfig
+from confed.methods.base import FederatedMethod
 from confed.methods.registry import all_methods, method_named
+from confed.protocol import Protocol, protocol_named
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.clients.sampling import draw_negatives
+from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.graph import Graph, Passage
 from confed.initial import glorot, initial, normal

@@ -1,7 +1,7 @@
 import pytest
 
 from confed.errors import ConfedError
-from confed.evaluation.protocol import PAPER, STRICT, Protocol, protocol_named
+from confed.protocol import PAPER, STRICT, Protocol, protocol_named
 
 
 def test_the_two_protocols_differ_in_the_documented_switches():

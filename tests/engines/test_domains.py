@@ -1,9 +1,9 @@
 import pytest
 
-from confed.central.popularity import Popularity
 from confed.engines.domains import Apart
 from confed.errors import DivergedError
 from confed.evaluation.domains import DomainEvaluator
+from confed.methods.popularity import Popularity
 from tests import tiny_domains
 from tests.conformance import SEED, assert_equal_states
 from tests.silo_conformance import DomainConformance

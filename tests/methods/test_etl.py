@@ -2,9 +2,9 @@ import pytest
 import torch
 
 import confed
-from confed.central.joint import JointMethod
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
+from confed.methods.central import JointMethod
 from confed.methods.etl import ETL, ETLF, ETLFC
 from confed.methods.registry import METHODS
 from confed.methods.silo import SiloMethod

@@ -12,8 +12,8 @@ from confed.data.interactions import Interactions
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
-from confed.learner import batches_of
 from confed.methods.fppdm import FPPDM, FPPDMPlus
+from confed.models.learner import batches_of
 from confed.protocol import COLD
 from confed.random import Stream
 from confed.runs.settings import resolve

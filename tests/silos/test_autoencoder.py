@@ -3,10 +3,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from confed.binary_rows import dropout_factors, reconstruction
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.methods.etl import ETLF, ETLFC
+from confed.models.binary_rows import dropout_factors, reconstruction
 from confed.ragged import Ragged
 from confed.random import keyed
 from confed.silos.autoencoder import AutoencoderSilo

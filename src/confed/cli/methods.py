@@ -86,7 +86,7 @@ def describe(method: Method) -> dict[str, Any]:
         "kind": method.kind,
         "title": method.title,
         "citation": method.citation,
-        "about": _paragraphs(inspect.getdoc(sys.modules[type(method).__module__]) or ""),
+        "about": _paragraphs(inspect.cleandoc(method.about or sys.modules[type(method).__module__].__doc__ or "")),
         "rounds": method.rounds,
         "patience": method.patience,
         "options": [

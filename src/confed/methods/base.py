@@ -80,6 +80,8 @@ class Method(ABC):
     title: ClassVar[str]
     citation: ClassVar[str]
     kind: ClassVar[Kind]
+    about: ClassVar[str | None] = None
+    """What it does and where it deviates, if the docstring of its module leaves that to another."""
     config_class: ClassVar[type[MethodConfig]]
     rounds: ClassVar[int] = 100
     """Default number of rounds, or of epochs where the data is in one place."""

@@ -1,6 +1,6 @@
 """ETL's autoencoders, with two domains in one place (`etl`) and between companies (`etl-f`, `etl-fc`).
 
-    etl      Chen et al.: two domains, all rows in one place (`central.etl`; decisions.md "etl")
+    etl      Chen et al.: two domains, all rows in one place (`models.etl`; decisions.md "etl")
     etl-f    FPPDM's exchange on ETL's autoencoders: the companies send mean and deviation of shared users and are drawn
              towards the server's barycentre of them (`silos.autoencoder`; D-41)
     etl-fc   etl-f, and users with similar tastes are drawn together as in FPPDM++
@@ -23,10 +23,10 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from confed.central.etl import ETLConfig, ETLTrainer
-from confed.central.joint import JointMethod
 from confed.data.domain_split import DomainSplit
+from confed.methods.central import JointMethod
 from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
+from confed.models.etl import ETLConfig, ETLTrainer
 from confed.silos.autoencoder import AutoencoderSilo
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from confed.central.ease import EASE
-from confed.central.ials import IALS
-from confed.central.lightgcn import LightGCN
-from confed.central.mf import MF
-from confed.central.neumf import NeuMF
-from confed.central.pmlam import PMLAM
-from confed.central.popularity import Popularity
 from confed.errors import ConfedError, unknown_name
 from confed.methods.base import Method
 from confed.methods.cofedrec import CoFedRec
+from confed.methods.ease import EASE
 from confed.methods.etl import ETL, ETLF, ETLFC
 from confed.methods.fed3cr import Fed3CR
 from confed.methods.fedmf import FedMF
 from confed.methods.fedncf import FedNCF
 from confed.methods.fedrap import FedRAP
 from confed.methods.fppdm import FPPDM, FPPDMPlus
+from confed.methods.ials import IALS
+from confed.methods.lightgcn import LightGCN
+from confed.methods.mf import MF
+from confed.methods.neumf import NeuMF
 from confed.methods.pfedrec import LocalOnly, PFedRec
+from confed.methods.pmlam import PMLAM
+from confed.methods.popularity import Popularity
 from confed.methods.scalar import ScalarControl
 from confed.methods.silo_tables import FedGNNSilo, FedMFSilo
 

@@ -18,11 +18,11 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from confed.central.lightgcn import LightGCNConfig, LightGCNTrainer
-from confed.central.mf import MFConfig, MFTrainer
 from confed.data.split import TrainingData
 from confed.initial import initial, normal
 from confed.methods.silo import SiloConfig, SiloMethod
+from confed.models.lightgcn import LightGCNConfig, LightGCNTrainer
+from confed.models.mf import MFConfig, MFTrainer
 from confed.protocol import View
 from confed.silos.base import Shared, Silo
 from confed.silos.exchange import Exchange

@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confed.central.base import CentralMethod
-from confed.central.joint import JointMethod
 from confed.data import Interactions
 from confed.data.catalogue import REGISTRY
 from confed.data.domain_split import DomainSplit, split_domains
@@ -28,6 +26,7 @@ from confed.errors import ConfedError, StoppedError, said_of
 from confed.evaluation.domains import DomainEvaluator, DomainResult
 from confed.evaluation.evaluator import Evaluator, Result, sampled_name
 from confed.methods.base import FederatedMethod
+from confed.methods.central import CentralMethod, JointMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from confed.methods.silo import SiloMethod

@@ -17,7 +17,7 @@ What the paper and D-41 leave open, and how it is read here:
   stands beside the sum over a batch's users, here beside their mean, so it is divided by their number. For Adam, which
   does not mind the scale of a loss, that is the same step; 0.001 beside a mean would be 256 times as strong.
 
-Rows are never dense (`confed.binary_rows`).
+Rows are never dense (`confed.models.binary_rows`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from confed.binary_rows import reconstruction, summed
 from confed.data.split import TrainingData
 from confed.initial import Layers, linear_layer, normal, started, uniform
-from confed.learner import Learner
+from confed.models.binary_rows import reconstruction, summed
+from confed.models.learner import Learner
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer
 from confed.silos.base import Shared

@@ -24,9 +24,9 @@ from torch import Tensor
 
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
-from confed.graph import Graph, Passage
 from confed.initial import glorot, initial, normal
-from confed.learner import Learner, batches_of
+from confed.models.graph import Graph, Passage
+from confed.models.learner import Learner, batches_of
 from confed.random import Stream
 from confed.scoring import Scorer
 from confed.silos.base import Shared

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from confed.data.split import TrainingData
 from confed.errors import DivergedError
-from confed.learner import Learner
+from confed.models.learner import Learner
 from confed.random import Stream
 from confed.scoring import Scorer
 from confed.silos.base import Rows, Shared, Silo, replaced

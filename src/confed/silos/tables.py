@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from torch import Tensor
 
-from confed.central.base import EpochTrainer
+from confed.models.base import EpochTrainer
 from confed.scoring import Scorer
 from confed.silos.base import Rows, Shared, Silo, replaced
 

@@ -3,9 +3,9 @@ import pytest
 import torch
 from torch.nn import functional
 
-from confed.central.lightgcn import LightGCN
 from confed.data.split import TrainingData
-from confed.graph import Graph
+from confed.methods.lightgcn import LightGCN
+from confed.models.graph import Graph
 from confed.ragged import Ragged
 from tests import tiny
 from tests.conformance import Recorder

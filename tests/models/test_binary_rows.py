@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from confed.binary_rows import dropout_factors, reconstruction, summed
+from confed.models.binary_rows import dropout_factors, reconstruction, summed
 from confed.ragged import Ragged
 from confed.random import keyed
 

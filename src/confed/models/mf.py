@@ -15,9 +15,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
 from confed.initial import initial, normal
+from confed.models.base import PointwiseConfig, PointwiseTrainer
 from confed.scoring import Scorer, dot_scorer
 
 
@@ -56,13 +56,3 @@ def _set_gradient(table: Tensor, index: Tensor, gradient: Tensor) -> None:
     """The table's gradient, given that of the rows that were looked up."""
     assert table.grad is not None
     table.grad.zero_().index_add_(0, index, gradient)
-
-
-class MF(CentralMethod):
-    name = "mf"
-    title = "MF: matrix factorisation"
-    citation = "Koren et al., Matrix Factorization Techniques for Recommender Systems, IEEE Computer 2009"
-    config_class = MFConfig
-
-    def trainer(self, config: MFConfig, data: TrainingData, seed: int, dtype: str) -> MFTrainer:
-        return MFTrainer(config, data, seed, dtype)

@@ -17,10 +17,10 @@ from pydantic import Field
 from scipy.linalg import lapack
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.models.base import OneShotTrainer, interaction_matrix
 from confed.scoring import Scorer
 
 MOST_ITEMS = 30_000
@@ -78,14 +78,3 @@ def _invert(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     for column in range(1, len(inverse)):
         inverse[:column, column] = inverse[column, :column]
     return inverse
-
-
-class EASE(CentralMethod):
-    name = "ease"
-    title = "EASE: embarrassingly shallow autoencoder"
-    citation = "Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019"
-    config_class = EASEConfig
-    rounds = 1
-
-    def trainer(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> EASETrainer:
-        return EASETrainer(config, data, seed, dtype)

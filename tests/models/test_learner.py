@@ -1,6 +1,6 @@
 import torch
 
-from confed.learner import Learner, batches_of
+from confed.models.learner import Learner, batches_of
 
 
 def stepped(learner, steps):

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
 from confed.initial import Layers, normal, started, uniform, zeros
+from confed.models.base import PointwiseConfig, PointwiseTrainer
 from confed.scoring import Scorer
 
 
@@ -107,13 +107,3 @@ def _layers(config: NeuMFConfig, users: int, items: int) -> Layers:
     layers["head"] = (head,), uniform((3.0 / head) ** 0.5)
     layers["head_bias"] = (1,), zeros
     return layers
-
-
-class NeuMF(CentralMethod):
-    name = "neumf"
-    title = "NeuMF: neural matrix factorisation"
-    citation = "He et al., Neural Collaborative Filtering, WWW 2017"
-    config_class = NeuMFConfig
-
-    def trainer(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> NeuMFTrainer:
-        return NeuMFTrainer(config, data, seed, dtype)

@@ -22,12 +22,12 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, EpochTrainer
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
-from confed.graph import Graph
 from confed.initial import initial, normal
-from confed.learner import batches_of
+from confed.models.base import EpochTrainer
+from confed.models.graph import Graph
+from confed.models.learner import batches_of
 from confed.random import Stream
 from confed.scoring import Scorer, dot_scorer
 
@@ -107,17 +107,3 @@ class LightGCNTrainer(EpochTrainer):
     def scorer(self) -> Scorer:
         nodes = self.graph.propagate(self.params["nodes"], self.config.layers)
         return dot_scorer(nodes[: self.data.users], nodes[self.data.users :])
-
-
-class LightGCN(CentralMethod):
-    name = "lightgcn"
-    title = "LightGCN: light graph convolution"
-    citation = "He et al., LightGCN: Simplifying and Powering Graph Convolution Network, SIGIR 2020"
-    config_class = LightGCNConfig
-    rounds = 1000  # as in the official code; on MovieLens-100K little is gained after 500
-
-    def negatives(self, config: LightGCNConfig) -> int:
-        return 1
-
-    def trainer(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> LightGCNTrainer:
-        return LightGCNTrainer(config, data, seed, dtype)

@@ -4,8 +4,8 @@ import implicit.utils
 import numpy as np
 import torch
 
-from confed.central.ials import IALS
 from confed.data.split import TrainingData
+from confed.methods.ials import IALS
 from confed.ragged import Ragged
 from tests import tiny
 

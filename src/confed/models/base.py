@@ -22,22 +22,10 @@ from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import DivergedError
-from confed.learner import Learner, batches_of
-from confed.methods.base import Method
+from confed.models.learner import Learner, batches_of
 from confed.protocol import View
 from confed.random import Stream
 from confed.scoring import Card, Scorer, fill
-
-
-class CentralMethod(Method):
-    """A method that has the data of all users in one place: what federation is compared with."""
-
-    kind = "central"
-    discloses = "everything: all interactions are in one place"
-
-    @abstractmethod
-    def trainer(self, config: Any, data: TrainingData, seed: int, dtype: str) -> Trainer[Card]:
-        """A fresh model of `data`."""
 
 
 class CentralTrainer(Trainer[Card]):

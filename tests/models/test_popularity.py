@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from confed.central.popularity import Popularity
 from confed.data import load_dataset
 from confed.data.split import TrainingData, split
 from confed.evaluation.evaluator import Evaluator
+from confed.methods.popularity import Popularity
 from confed.protocol import PAPER, STRICT
 from confed.ragged import Ragged
 from tests.conformance import Recorder

@@ -4,32 +4,26 @@ import scipy.sparse
 import torch
 from torch.nn import functional
 
-from confed.central import pmlam
-from confed.central.base import interaction_matrix
-from confed.central.pmlam import RELATIONS, Batch, Pairs, neighbours
-from confed.central.popularity import Popularity
 from confed.data import synthetic
 from confed.data.split import TrainingData, split
 from confed.errors import ConfedError
 from confed.evaluation.evaluator import Evaluator
+from confed.methods.pmlam import PMLAM
+from confed.methods.popularity import Popularity
+from confed.models import pmlam
+from confed.models.base import interaction_matrix
+from confed.models.pmlam import RELATIONS, Batch, Pairs, neighbours
 from confed.ragged import Ragged
 from confed.random import Stream, fingerprint
 from tests import tiny
-from tests.conformance import Recorder, TrainerConformance, assert_equal_states
+from tests.conformance import Recorder, assert_equal_states
 
 OPTIONS = {"dim": 3, "batch_size": 500, "learning_rate": 0.02, "train_negatives": 3, "regularisation": 0.01}
 PARTS = ("weight", "bias", "outer", "offset")
 
 
-class TestWithoutNeighbours(TrainerConformance):
-    """Two of the three networks never have anything to learn from."""
-
-    method = "pmlam"
-    options = {**OPTIONS, "neighbour_threshold": 1.0}
-
-
 def trainer(data=None, seed=3, **options):
-    method = pmlam.PMLAM()
+    method = PMLAM()
     config = method.config("tiny", {**OPTIONS, **options})
     return method.trainer(config, data or tiny.cut().training, seed, "float64")
 

@@ -53,13 +53,13 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.central.base import CentralMethod, EpochTrainer, interaction_matrix
 from confed.compiled import compiled
 from confed.config import MethodConfig
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.initial import initial, normal, started, uniform, zeros
+from confed.models.base import EpochTrainer, interaction_matrix
 from confed.ragged import Ragged
 from confed.random import Stream, keyed
 from confed.scoring import Scorer
@@ -442,13 +442,3 @@ class PMLAMTrainer(EpochTrainer):
             return torch.addmm(squared, rows, columns, beta=-1, alpha=2) - rows.square().sum(dim=1, keepdim=True)
 
         return score
-
-
-class PMLAM(CentralMethod):
-    name = "pmlam"
-    title = "PMLAM: probabilistic metric learning with adaptive margins"
-    citation = "Ma et al., Probabilistic Metric Learning with Adaptive Margin for Top-K Recommendation, KDD 2020"
-    config_class = PMLAMConfig
-
-    def trainer(self, config: PMLAMConfig, data: TrainingData, seed: int, dtype: str) -> PMLAMTrainer:
-        return PMLAMTrainer(config, data, seed, dtype)

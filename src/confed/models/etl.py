@@ -20,7 +20,7 @@ Deviations from the published code:
 - The decoders are one linear layer, there Linear–ReLU–Linear (width 200 in between).
 - Batches are counted on from epoch to epoch, there anew in every epoch: data of fewer than three batches would never
   train its discriminators, and data of four would train them in every fourth.
-- Rows are never dense (`confed.binary_rows`); the code holds both (users, items) matrices.
+- Rows are never dense (`confed.models.binary_rows`); the code holds both (users, items) matrices.
 - One round is reported, there the best of every metric.
 """
 
@@ -36,14 +36,14 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
-from confed.binary_rows import dropout_factors, reconstruction, summed
 from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
 from confed.engines.base import Ints, RoundReport
 from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
 from confed.initial import Layers, linear_layer, normal, started, uniform
-from confed.learner import Learner
+from confed.models.binary_rows import dropout_factors, reconstruction, summed
+from confed.models.learner import Learner
 from confed.protocol import View
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal

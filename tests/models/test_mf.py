@@ -1,7 +1,7 @@
 import torch
 from torch.nn import functional
 
-from confed.central.mf import MF
+from confed.methods.mf import MF
 from confed.ragged import Ragged
 from tests import tiny
 from tests.conformance import Recorder

@@ -3,9 +3,10 @@ import pytest
 import scipy.sparse
 import torch
 
-from confed.central.ease import EASE, item_weights
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
+from confed.methods.ease import EASE
+from confed.models.ease import item_weights
 from confed.ragged import Ragged
 from tests import tiny
 from tests.conformance import Recorder

@@ -7,8 +7,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
-from confed.binary_rows import dropout_factors
-from confed.central.etl import ETLTrainer, persons
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.matching import match
 from confed.data.split import TrainingData
@@ -16,6 +14,8 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.methods.etl import ETL
+from confed.models.binary_rows import dropout_factors
+from confed.models.etl import ETLTrainer, persons
 from confed.protocol import COLD, WARM
 from confed.ragged import Ragged
 from confed.random import keyed

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from confed.graph import Graph
+from confed.models.graph import Graph
 from tests import tiny
 
 

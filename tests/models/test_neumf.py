@@ -3,21 +3,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from confed.central.neumf import NeuMF
+from confed.methods.neumf import NeuMF
 from tests import tiny
-from tests.conformance import Recorder, TrainerConformance
+from tests.conformance import Recorder
 
 OPTIONS = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1}
-
-
-class TestGMF(TrainerConformance):
-    method = "neumf"
-    options = {**OPTIONS, "variant": "gmf"}
-
-
-class TestMLP(TrainerConformance):
-    method = "neumf"
-    options = {**OPTIONS, "variant": "mlp"}
 
 
 class Plain(nn.Module):

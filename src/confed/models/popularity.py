@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer
 from confed.config import MethodConfig
-from confed.data.split import TrainingData
+from confed.models.base import OneShotTrainer
 from confed.scoring import Scorer
 
 
@@ -36,14 +35,3 @@ class PopularityTrainer(OneShotTrainer):
             return logits.expand(len(clients), -1)
 
         return score
-
-
-class Popularity(CentralMethod):
-    name = "popularity"
-    title = "Popularity: the same ranking for everybody"
-    citation = "A reference line: not a published method"
-    config_class = PopularityConfig
-    rounds = 1
-
-    def trainer(self, config: PopularityConfig, data: TrainingData, seed: int, dtype: str) -> PopularityTrainer:
-        return PopularityTrainer(data, seed, dtype)

@@ -4,11 +4,11 @@ import torch
 from torch.nn import functional
 
 from confed import scoring
-from confed.central import base
-from confed.central.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.initial import initial, normal
+from confed.models import base
+from confed.models.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer
 from confed.ragged import Ragged
 from tests.conformance import Recorder, assert_equal_states
 

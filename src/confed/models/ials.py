@@ -16,9 +16,9 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from confed.central.base import CentralMethod, OneShotTrainer, interaction_matrix
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
+from confed.models.base import OneShotTrainer, interaction_matrix
 from confed.random import fingerprint
 from confed.scoring import Scorer, dot_scorer
 
@@ -62,14 +62,3 @@ class IALSTrainer(OneShotTrainer):
 
     def scorer(self) -> Scorer:
         return dot_scorer(self.model["users"], self.model["items"])
-
-
-class IALS(CentralMethod):
-    name = "ials"
-    title = "iALS: implicit alternating least squares"
-    citation = "Hu, Koren and Volinsky, Collaborative Filtering for Implicit Feedback Datasets, ICDM 2008"
-    config_class = IALSConfig
-    rounds = 1
-
-    def trainer(self, config: IALSConfig, data: TrainingData, seed: int, dtype: str) -> IALSTrainer:
-        return IALSTrainer(config, data, seed, dtype)

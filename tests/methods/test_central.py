@@ -29,6 +29,16 @@ class TestNeuMF(TrainerConformance):
     options = {"dim": 4, "learning_rate": 0.05}
 
 
+class TestGMF(TrainerConformance):
+    method = "neumf"
+    options = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1, "variant": "gmf"}
+
+
+class TestMLP(TrainerConformance):
+    method = "neumf"
+    options = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1, "variant": "mlp"}
+
+
 class TestLightGCN(TrainerConformance):
     method = "lightgcn"
     options = {"dim": 4, "learning_rate": 0.05, "batch_size": 64}
@@ -37,3 +47,17 @@ class TestLightGCN(TrainerConformance):
 class TestPMLAM(TrainerConformance):
     method = "pmlam"
     options = {"dim": 4, "learning_rate": 0.02, "batch_size": 500}
+
+
+class TestPMLAMWithoutNeighbours(TrainerConformance):
+    """Two of the three networks never have anything to learn from."""
+
+    method = "pmlam"
+    options = {
+        "dim": 3,
+        "batch_size": 500,
+        "learning_rate": 0.02,
+        "train_negatives": 3,
+        "regularisation": 0.01,
+        "neighbour_threshold": 1.0,
+    }

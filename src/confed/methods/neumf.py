@@ -1,0 +1,19 @@
+"""NeuMF: neural collaborative filtering in one place (He et al. 2017). The model is `models/neumf.py`."""
+
+from __future__ import annotations
+
+from confed.data.split import TrainingData
+from confed.methods.central import CentralMethod
+from confed.models import neumf
+from confed.models.neumf import NeuMFConfig, NeuMFTrainer
+
+
+class NeuMF(CentralMethod):
+    name = "neumf"
+    title = "NeuMF: neural matrix factorisation"
+    citation = "He et al., Neural Collaborative Filtering, WWW 2017"
+    about = neumf.__doc__
+    config_class = NeuMFConfig
+
+    def trainer(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> NeuMFTrainer:
+        return NeuMFTrainer(config, data, seed, dtype)

@@ -1,0 +1,1 @@
+"""What learns from data in one place."""

@@ -23,9 +23,9 @@ from sklearn.metrics import adjusted_rand_score
 import confed
 from confed.data.synthetic_domains import synthetic_domains_truth
 from confed.methods.registry import method_named
+from confed.models.compactness import CoClustering
+from confed.models.distributions import unnamed
 from confed.random import Stream
-from confed.silos.compactness import CoClustering
-from confed.silos.distributions import unnamed
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from confed.analysis.preferences import (
     preference_maps,
     some_users,
 )
-from confed.silos.compactness import CoClustering
+from confed.models.compactness import CoClustering
 from tests import tiny_domains
 
 TWO = CoClustering(clusters=2)

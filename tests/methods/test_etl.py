@@ -8,8 +8,8 @@ from confed.methods.central import JointMethod
 from confed.methods.etl import ETL, ETLF, ETLFC
 from confed.methods.registry import METHODS
 from confed.methods.silo import SiloMethod
+from confed.models.autoencoder import AutoencoderSilo
 from confed.runs.settings import resolve
-from confed.silos.autoencoder import AutoencoderSilo
 from tests.conformance import assert_equal_states
 from tests.silo_conformance import SiloConformance
 

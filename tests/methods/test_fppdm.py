@@ -13,14 +13,14 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.evaluation.domains import DomainEvaluator
 from confed.methods.fppdm import FPPDM, FPPDMPlus
+from confed.models import graph_silo
+from confed.models.compactness import CoClustering
+from confed.models.distributions import unnamed
 from confed.models.learner import batches_of
+from confed.models.preference import Batch
 from confed.protocol import COLD
 from confed.random import Stream
 from confed.runs.settings import resolve
-from confed.silos import graph
-from confed.silos.compactness import CoClustering
-from confed.silos.distributions import unnamed
-from confed.silos.preference import Batch
 from tests.conformance import SEED, assert_equal_states
 from tests.silo_conformance import SiloConformance
 
@@ -35,7 +35,7 @@ class TestFPPDM(SiloConformance):
     @pytest.mark.parametrize("block", [64, 4])
     def test_a_silo_equals_the_oracle(self, block, monkeypatch):
         """A round with a target: the fused graph encoder against dense layers, loops over pairs and torch's Adam."""
-        monkeypatch.setattr(graph, "BLOCK", block)
+        monkeypatch.setattr(graph_silo, "BLOCK", block)
         engine = self.engine_after_a_round(self.engine())
         name = next(iter(engine.silos))
         fresh = self.engine().silos[name]

@@ -11,8 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import confed
 from confed.data.synthetic_domains import synthetic_domains, synthetic_domains_truth
+from confed.models.compactness import CoClustering
 from confed.random import Stream
-from confed.silos.compactness import CoClustering
 
 WORLD = {"domains": 3, "users": 150, "items": 80, "interactions_per_user": 14}
 WORLD |= {"groups": 3, "categories": 9, "affinity": 0.9, "seed": 0}

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from confed.models.distributions import SMALLEST
 from confed.privacy.gaussian import GaussianMechanism
-from confed.silos.distributions import SMALLEST
 from confed.silos.exchange import Exchange
 
 ROWS = {"mean": torch.randn(6, 4), "deviation": torch.rand(6, 4), "secret": torch.ones(6, 4)}

@@ -21,11 +21,11 @@ from plotly.colors import qualitative
 
 from confed.analysis.style import figure
 from confed.methods.preference import PreferenceConfig
+from confed.models.compactness import CoClustering
+from confed.models.distributions import unnamed
+from confed.models.silo import Rows
 from confed.random import Stream, fingerprint
 from confed.runs.finished import Run
-from confed.silos.base import Rows
-from confed.silos.compactness import CoClustering
-from confed.silos.distributions import unnamed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -19,13 +19,13 @@ from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import said_of
 from confed.evaluation.domains import DomainScorecard
 from confed.messages import PeopleRows
+from confed.models.distributions import named
+from confed.models.preference import PreferenceSilo
+from confed.models.silo import Rows, Silo
 from confed.protocol import View
 from confed.scoring import Card, fill
 from confed.server.barycentre import Barycentre
-from confed.silos.base import Rows, Silo
-from confed.silos.distributions import named
 from confed.silos.exchange import Exchange
-from confed.silos.preference import PreferenceSilo
 from confed.tensors import joined, part_of
 from confed.threads import in_parallel
 

@@ -2,7 +2,7 @@
 
     etl      Chen et al.: two domains, all rows in one place (`models.etl`; decisions.md "etl")
     etl-f    FPPDM's exchange on ETL's autoencoders: the companies send mean and deviation of shared users and are drawn
-             towards the server's barycentre of them (`silos.autoencoder`; D-41)
+             towards the server's barycentre of them (`models.autoencoder`; D-41)
     etl-fc   etl-f, and users with similar tastes are drawn together as in FPPDM++
 
 Liu et al. (IJCAI 2023) name the last two a "method extension" and print no formulas; the table of their figures is
@@ -26,8 +26,8 @@ from pydantic import Field
 from confed.data.domain_split import DomainSplit
 from confed.methods.central import JointMethod
 from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
+from confed.models.autoencoder import AutoencoderSilo
 from confed.models.etl import ETLConfig, ETLTrainer
-from confed.silos.autoencoder import AutoencoderSilo
 
 
 class ETLFConfig(PreferenceConfig):

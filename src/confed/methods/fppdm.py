@@ -1,21 +1,21 @@
 """FPPDM and FPPDM++: companies exchange preference distributions of shared users (Liu et al., IJCAI 2023).
 
-Each company encodes its users and items as Gaussians over its own graph (`silos.graph`), sends mean and deviation of
-the users that others know too, and is drawn towards the server's barycentre of them (`silos.preference`,
-`server.barycentre`). FPPDM++ also draws users with similar tastes together (`silos.compactness`). Interactions, items
+Each company encodes its users and items as Gaussians over its own graph (`models.graph_silo`), sends mean and deviation
+of the users that others know too, and is drawn towards the server's barycentre of them (`models.preference`,
+`server.barycentre`). FPPDM++ also draws users with similar tastes together (`models.compactness`). Interactions, items
 and weights never leave; decisions.md "fppdm" and decisions.md "fppdm++".
 
 Variants: `alone` never exchanges anything; of FPPDM++ also `B` (points in place of distributions, no co-clustering) and
 `P` (points with co-clustering), figure 3 of the paper.
 
-Deviations from the paper, which leaves much open (D-35 to D-43): deviations are softplus(raw) + 1e-4;
-the positive stands in the denominator of ℓ_R, 10 negatives; ℓ_R is a mean over the batch's rows, ℓ_P and ℓ_C over its
-users (`silos.preference` says what that does to their weights); λ_P is 0 in round 1; a user
-is averaged over the companies that have interactions of him; K-Means sees the spectral rows at unit scale, without
-which all clusters are one (`silos.compactness` has the arithmetic). The round is chosen by the mean over domains of the
-validation metric. All companies begin with the same weights and the same rows of shared people (`common_start`; the
-paper does not say how they begin): on three synthetic domains that gives the sparse one 42.8 HR@10 after eight rounds
-against 36.8 for random starts of their own (validation, seed 0), and costs nobody anything.
+Deviations from the paper, which leaves much open (D-35 to D-43): deviations are softplus(raw) + 1e-4; the positive
+stands in the denominator of ℓ_R, 10 negatives; ℓ_R is a mean over the batch's rows, ℓ_P and ℓ_C over its users
+(`models.preference` says what that does to their weights); λ_P is 0 in round 1; a user is averaged over the companies
+that have interactions of him; K-Means sees the spectral rows at unit scale, without which all clusters are one
+(`models.compactness` has the arithmetic). The round is chosen by the mean over domains of the validation metric. All
+companies begin with the same weights and the same rows of shared people (`common_start`; the paper does not say how
+they begin): on three synthetic domains that gives the sparse one 42.8 HR@10 after eight rounds against 36.8 for random
+starts of their own (validation, seed 0), and costs nobody anything.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
-from confed.silos.graph import GraphSilo
-from confed.silos.preference import Pull
+from confed.models.graph_silo import GraphSilo
+from confed.models.preference import Pull
 
 
 class FPPDMConfig(PreferenceConfig):

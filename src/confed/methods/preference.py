@@ -10,10 +10,10 @@ from pydantic import Field, model_validator
 
 from confed.data.split import TrainingData
 from confed.methods.silo import SiloConfig, SiloMethod
-from confed.silos.base import Shared
-from confed.silos.compactness import CoClustering
+from confed.models.compactness import CoClustering
+from confed.models.preference import PreferenceSilo, Pull
+from confed.models.silo import Shared
 from confed.silos.exchange import Exchange
-from confed.silos.preference import PreferenceSilo, Pull
 
 
 class PreferenceConfig(SiloConfig):

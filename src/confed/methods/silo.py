@@ -12,9 +12,9 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.methods.base import Kind, Method
+from confed.models.silo import Shared, Silo
 from confed.privacy.gaussian import GaussianMechanism
 from confed.protocol import View
-from confed.silos.base import Shared, Silo
 from confed.silos.exchange import Exchange
 
 

@@ -23,10 +23,10 @@ from confed.initial import initial, normal
 from confed.methods.silo import SiloConfig, SiloMethod
 from confed.models.lightgcn import LightGCNConfig, LightGCNTrainer
 from confed.models.mf import MFConfig, MFTrainer
+from confed.models.silo import Shared, Silo
+from confed.models.table_silo import TableSilo
 from confed.protocol import View
-from confed.silos.base import Shared, Silo
 from confed.silos.exchange import Exchange
-from confed.silos.tables import TableSilo
 
 
 class FedMFSiloConfig(SiloConfig):

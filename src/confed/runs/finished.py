@@ -19,10 +19,10 @@ from confed.engines.domains import SiloEngine
 from confed.engines.local import LocalEngine
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
+from confed.models.silo import Rows
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.runner import Experiment, make_domain_trainer
-from confed.silos.base import Rows
 
 
 @dataclass(frozen=True)

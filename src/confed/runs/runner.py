@@ -30,13 +30,13 @@ from confed.methods.central import CentralMethod, JointMethod
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from confed.methods.silo import SiloMethod
+from confed.models.silo import Shared
 from confed.protocol import Protocol, View, protocol_named
 from confed.random import fingerprint
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.memory import peak_rss_mb
 from confed.runs.settings import Settings, defaults_in_words
 from confed.server.barycentre import Barycentre
-from confed.silos.base import Shared
 
 Line = dict[str, Any]
 

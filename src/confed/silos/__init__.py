@@ -1,1 +1,1 @@
-"""What runs in a company: local models of one domain's users and items, and what they share about users."""
+"""What leaves a company: which rows about shared users, and how they are protected."""

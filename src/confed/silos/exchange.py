@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
+from confed.models.distributions import SMALLEST
+from confed.models.silo import Rows
 from confed.privacy.gaussian import GaussianMechanism
-from confed.silos.base import Rows
-from confed.silos.distributions import SMALLEST
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,12 @@ from torch.nn import functional
 from confed.data.split import TrainingData
 from confed.initial import Layers, linear_layer, normal, started, uniform
 from confed.models.binary_rows import reconstruction, summed
+from confed.models.distributions import points
 from confed.models.learner import Learner
+from confed.models.preference import Batch, PreferenceSilo, Pull
+from confed.models.silo import Shared
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer
-from confed.silos.base import Shared
-from confed.silos.distributions import points
-from confed.silos.preference import Batch, PreferenceSilo, Pull
 
 
 class AutoencoderSilo(PreferenceSilo):

@@ -12,8 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from confed.models.base import EpochTrainer
+from confed.models.silo import Rows, Shared, Silo, replaced
 from confed.scoring import Scorer
-from confed.silos.base import Rows, Shared, Silo, replaced
 
 
 class TableSilo(Silo):

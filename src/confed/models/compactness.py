@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from confed.models.distributions import squared_distances
 from confed.random import Stream
-from confed.silos.distributions import squared_distances
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from confed.silos.graph import _Power
-from tests.silos.test_preference import engine
+from confed.models.graph_silo import _Power
+from tests.models.test_preference import engine
 
 
 def silo():

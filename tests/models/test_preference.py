@@ -3,11 +3,11 @@ import torch
 
 from confed.data.domain_split import split_domains
 from confed.data.synthetic_domains import synthetic_domains
+from confed.models.distributions import unnamed
+from confed.models.preference import Batch
 from confed.protocol import COLD
 from confed.runs.runner import make_domain_trainer
 from confed.runs.settings import resolve
-from confed.silos.distributions import unnamed
-from confed.silos.preference import Batch
 
 SMALL = {"dim": 6, "batch_size": 64, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.02}
 

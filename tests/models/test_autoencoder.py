@@ -6,12 +6,12 @@ from torch.nn import functional
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.methods.etl import ETLF, ETLFC
+from confed.models.autoencoder import AutoencoderSilo
 from confed.models.binary_rows import dropout_factors, reconstruction
+from confed.models.distributions import SMALLEST, unnamed
+from confed.models.silo import Shared
 from confed.ragged import Ragged
 from confed.random import keyed
-from confed.silos.autoencoder import AutoencoderSilo
-from confed.silos.base import Shared
-from confed.silos.distributions import SMALLEST, unnamed
 from tests.conformance import assert_equal_states
 
 SMALL = {"dim": 5, "batch_size": 4, "local_epochs": 2, "learning_rate": 0.01, "alignment": 0.5, "init_deviation": 0.3}

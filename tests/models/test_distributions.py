@@ -1,7 +1,7 @@
 import torch
 from torch.distributions import MultivariateNormal
 
-from confed.silos.distributions import SMALLEST, named, points, squared_distances, unnamed
+from confed.models.distributions import SMALLEST, named, points, squared_distances, unnamed
 
 
 def gaussians(n, dim, seed):

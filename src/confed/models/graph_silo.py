@@ -25,14 +25,14 @@ from torch import Tensor
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.initial import glorot, initial, normal
+from confed.models.distributions import points, squared_distances
 from confed.models.graph import Graph, Passage
 from confed.models.learner import Learner, batches_of
+from confed.models.metric import metric_loss
+from confed.models.preference import Batch, PreferenceSilo, Pull
+from confed.models.silo import Shared
 from confed.random import Stream
 from confed.scoring import Scorer
-from confed.silos.base import Shared
-from confed.silos.distributions import points, squared_distances
-from confed.silos.metric import metric_loss
-from confed.silos.preference import Batch, PreferenceSilo, Pull
 
 BLOCK = 64
 """Columns of a block. With 128 columns and 28,000 nodes both ways over the graph take 34 ms in place of 74."""

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from confed.silos.metric import metric_loss
+from confed.models.metric import metric_loss
 
 
 def batch(dtype=torch.float64):

@@ -26,12 +26,12 @@ from torch import Tensor
 
 from confed.data.split import TrainingData
 from confed.errors import DivergedError
+from confed.models.compactness import CoClustering
+from confed.models.distributions import named, unnamed
 from confed.models.learner import Learner
+from confed.models.silo import Rows, Shared, Silo, replaced
 from confed.random import Stream
 from confed.scoring import Scorer
-from confed.silos.base import Rows, Shared, Silo, replaced
-from confed.silos.compactness import CoClustering
-from confed.silos.distributions import named, unnamed
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ import scipy.optimize
 import torch
 from sklearn.metrics import adjusted_rand_score
 
-from confed.random import Stream
-from confed.silos.compactness import (
+from confed.models.compactness import (
     CoClustering,
     cluster_points,
     entropy_kmeans,
@@ -15,7 +14,8 @@ from confed.silos.compactness import (
     similarity,
     smallest_eigenvectors,
 )
-from confed.silos.distributions import squared_distances
+from confed.models.distributions import squared_distances
+from confed.random import Stream
 
 STREAM = Stream.of(0, "test")
 

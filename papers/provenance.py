@@ -17,7 +17,7 @@ from confed.errors import ConfedError
 from confed.runs.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-NO_FIGURE = {"content_hash", "engine", "chunk", "checkpoint_seconds"}
+NO_FIGURE = {"content_hash", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
 """Settings that change no figure, and the hash, which is compared with the catalogue instead."""
 
 Record = dict[str, Any]

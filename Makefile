@@ -18,7 +18,8 @@ demo: $(VENV)/.ready  ## train on MovieLens-100K, print the results, draw CoFedR
 	$(BIN)/confed report --latest runs/demo --method cofedrec --open
 
 test: $(VENV)/.ready  ## the whole suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not apart"
+	$(BIN)/python -m pytest -m apart
 
 lint: $(VENV)/.ready  ## formatting, lint and types; changes nothing
 	$(BIN)/ruff format --check .

@@ -30,19 +30,25 @@ WARM_UP = 2
 WORKER = """
 import inspect, json, sys, time
 from confed.data.registry import load
-from confed.runs.runner import Experiment
 from confed.runs.settings import resolve
+try:
+    from confed.runs.prepare import Experiment
+except ImportError:
+    from confed.runs.runner import Experiment
 method, dataset = sys.argv[1:]
 known = {"known": dataset} if "known" in inspect.signature(resolve).parameters else {}
 protocol = "warm" if dataset == "douban" else "strict"
 experiment = Experiment.prepare(resolve(method, dataset, protocol=protocol, **known), load(dataset))
+trainer = experiment.trainer() if callable(experiment.trainer) else experiment.trainer
 for line in sys.stdin:
-    cards = {view: experiment.evaluator.scorecard() for view in experiment.trainer.views}
+    views = trainer.views
+    if hasattr(experiment, "evaluator"):
+        views = {view: experiment.evaluator.scorecard() for view in views}
     before = time.process_time()
-    experiment.trainer.round(int(line), cards)
+    trainer.round(int(line), views)
     print(json.dumps(time.process_time() - before), flush=True)
 """
-"""Runs on either commit, so it is not part of one; `known` came with provenance."""
+"""Runs on either commit, so it is not part of one; `known` came with provenance, `prepare` with the federation."""
 
 
 class Side:

@@ -20,15 +20,11 @@ import torch
 from benchmarks import plain
 from confed.data import load_dataset
 from confed.data.split import Split, split
-from confed.engines.base import Trainer
-from confed.engines.local import LocalEngine
 from confed.evaluation.candidates import draw_candidates
-from confed.evaluation.evaluator import Evaluator
-from confed.methods.base import FederatedMethod
 from confed.methods.registry import method_named
 from confed.protocol import STRICT
 from confed.runs.memory import peak_rss_mb
-from confed.runs.runner import Experiment
+from confed.runs.prepare import Experiment
 from confed.runs.settings import resolve
 
 SEED = 0
@@ -45,28 +41,24 @@ def engine_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, An
 
     Under the method's own view, as the oracle is; ours ranks all items beside the sampled candidates.
     """
-    cut = split(load_dataset(dataset), STRICT, SEED)
-    method = method_named(name)
-    assert isinstance(method, FederatedMethod)
-    engine = LocalEngine(method.pieces(method.config(dataset, options), cut.items), cut.training, SEED)
-    evaluator = Evaluator(cut, STRICT, SEED)
-    return timed(engine, evaluator, rounds, _WARM_UP)
+    experiment = Experiment.prepare(resolve(name, dataset, known=dataset, options=options, seed=SEED))
+    return timed(experiment, rounds, _WARM_UP)
 
 
 def domain_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, Any]) -> dict[str, float]:
     """The same for companies. A single round is the first: on large data nobody wants to wait for another two."""
     experiment = Experiment.prepare(resolve(name, dataset, known=dataset, protocol="warm", options=options, seed=SEED))
-    return timed(experiment.trainer, experiment.evaluator, rounds, _WARM_UP if rounds > 1 else 0)
+    return timed(experiment, rounds, _WARM_UP if rounds > 1 else 0)
 
 
-def timed(trainer: Trainer[Any], evaluator: Any, rounds: int, warm_up: int) -> dict[str, float]:
+def timed(experiment: Experiment, rounds: int, warm_up: int) -> dict[str, float]:
+    trainer, grading = experiment.trainer(), experiment.examination.grading
     seconds = []
     for number in range(1, rounds + warm_up + 1):
         began = time.perf_counter()
-        cards = {trainer.view: evaluator.scorecard()}
-        trainer.round(number, cards)
-        for card in cards.values():
-            card.result().metrics("validation"), card.result().metrics("test")
+        for tallies in trainer.round(number, [trainer.view]).tallies.values():
+            result = grading.result(tallies)
+            result.metrics("validation"), result.metrics("test")
         seconds.append(time.perf_counter() - began)
     return {"seconds": statistics.median(seconds[warm_up:]), "peak_mb": peak_rss_mb()}
 

@@ -2,7 +2,7 @@
 
 A module, an optimiser and a loop over batches per client, one client after another, whole item tables copied for each.
 Nothing here is clever, on purpose: fed with the same rows it must give the same parameters as the cohort code
-(tests/conformance.py), and it is what speed is compared with, so that the comparison cannot be rigged.
+(tests/oracle.py), and it is what speed is compared with, so that the comparison cannot be rigged.
 It shares with the package only what defines the task: the sampled rows, their order and the initial values.
 """
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import confed
+from confed.analysis.clients import client_tables
 from confed.analysis.participation import participation
 from confed.analysis.users import user_clusters
 from confed.files import written_beside
@@ -27,7 +28,7 @@ ROUNDS = 100
 
 
 def clusters_of_users(run: confed.Run) -> dict[str, Any]:
-    tables = run.client_tables()
+    tables = client_tables(run)
     assert tables is not None
     found = user_clusters(tables.flatten(1).numpy())
     return {"round": run.summary["best_round"], "sizes": {k: found.sizes(k) for k in found.labels}}

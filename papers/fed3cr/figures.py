@@ -17,6 +17,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 import confed
+from confed.analysis.clients import drift, two_scores
 from confed.analysis.correlation import feature_correlation
 from confed.analysis.degradation import degradation
 from confed.analysis.overlap import view_overlap
@@ -43,15 +44,16 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 def measures(run: confed.Run) -> dict[str, Any]:
     """What figures 6 and 7 and section III say of a run, in numbers."""
     found: dict[str, Any] = {"round": run.summary["best_round"], "hr@10": run.summary["hr@10"]}
-    scores = run.two_scores()
+    scores = two_scores(run)
     if scores:
         overlap = view_overlap(scores)
         found["overlap"] = {"mean": overlap.mean, "deviation": float(overlap.values.std())}
-    tables = run.two_tables([CLIENT])
+    replay = run.replay([CLIENT])
+    tables = replay.two_tables() if replay else None
     if tables:
         correlation = feature_correlation(tables[0][0], tables[1][0], CLIENT)
         found["correlation"] = {"client": CLIENT, "share_above": correlation.above}
-    distance = run.drift()
+    distance = drift(run)
     if distance is not None:
         found["degradation"] = {
             "rank_correlation": degradation(distance.numpy(), run.training_items()).rank_correlation,

@@ -21,6 +21,7 @@ from typing import Any
 from sklearn.metrics import adjusted_rand_score
 
 import confed
+from confed.analysis.preferences import preferences
 from confed.data.synthetic_domains import synthetic_domains_truth
 from confed.methods.registry import method_named
 from confed.models.compactness import CoClustering
@@ -192,7 +193,7 @@ def agreement(run: confed.Run) -> dict[str, dict[str, float]]:
     truth = synthetic_domains_truth(**PEOPLE)
     groups = CoClustering(clusters=len(set(truth.values())))
     scores = {}
-    for domain, seen in run.preferences().items():
+    for domain, seen in preferences(run).items():
         found = groups.assign(unnamed(seen.chosen), Stream.of(0, "all users"), 0).argmax(dim=1)
         scores[domain] = float(adjusted_rand_score([truth[user] for user in seen.users], found.tolist()))
     return {"agreement": scores}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 
 class ConfedError(Exception):
@@ -38,6 +38,11 @@ def said_of(what: str) -> Iterator[None]:
         yield
     except ConfedError as error:
         raise type(error)(f"{what}: {error}") from None
+
+
+def in_domain(name: str) -> AbstractContextManager[None]:
+    """The same of one of several domains; the only one has no name that helps."""
+    return said_of(f"domain {name}") if name else nullcontext()
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:

@@ -34,7 +34,7 @@ def dot_scorer(users: Tensor, items: Tensor) -> Scorer:
     return score
 
 
-def fill(card: Card, scorer: Scorer, items: int, hidden: int = 1) -> None:
-    """Score whom the card asks for; no (users, items) matrix exists. `hidden`: values in between for each pair."""
-    for clients in torch.split(card.clients, max(_SCORE_VALUES // (hidden * items), 1)):
+def fill(card: Card, scorer: Scorer, values: int) -> None:
+    """Score whom the card asks for; no (users, items) matrix exists. `values`: most of them in between for a user."""
+    for clients in torch.split(card.clients, max(_SCORE_VALUES // values, 1)):
         card.add(clients, scorer(clients))

@@ -12,10 +12,13 @@ from confed.analysis.preferences import (
     main_directions,
     preference_map,
     preference_maps,
+    preferences,
     some_users,
 )
 from confed.models.compactness import CoClustering
-from tests import tiny_domains
+from confed.runs.finished import Run
+from confed.testing import tiny_domains
+from tests.runs.short import FEW, train, train_companies
 
 TWO = CoClustering(clusters=2)
 TINY = {"dim": 8, "negatives": 15, "more_negatives": [], "cutoffs": [5, 10]}
@@ -143,4 +146,42 @@ def test_maps_of_a_run(method, options, moments, distributions, tmp_path):
 def test_methods_without_distributions_have_no_maps(method, tmp_path):
     options = {"negatives": 15, "more_negatives": [], "cutoffs": [5, 10]}
     run = confed.run(method, tiny_domains.domains(), rounds=1, options=options, out=tmp_path)
-    assert preference_maps(run) == [] and run.preferences() == {}
+    assert preference_maps(run) == [] and preferences(run) == {}
+
+
+def test_companies_see_their_users_as_they_told_the_server(tmp_path):
+    """Everybody is known everywhere here: the server's rows are the means over domains."""
+    run = train_companies(tmp_path, rounds=2)
+    seen = preferences(run)
+    matching = run._prepared().cut.matching
+    for part in ("mean", "deviation"):
+        told = np.zeros((matching.people, FEW["dim"]))
+        for domain, users in seen.items():
+            told[matching.numbers[domain]] += users.chosen[part].numpy()[matching.users[domain]] / len(seen)
+        np.testing.assert_allclose(run.best_state()[f":server/{part}"].numpy(), told, atol=1e-6)
+        assert not np.array_equal(seen["a"].start[part], seen["a"].chosen[part])
+    assert seen["a"].users == run._prepared().cut.parts["a"].user_ids
+
+
+def test_where_companies_start_is_a_function_of_the_seed(tmp_path):
+    run, longer = train_companies(tmp_path, rounds=1), train_companies(tmp_path, rounds=2)
+    other = train_companies(tmp_path, rounds=1, seed=1)
+    opened = preferences(Run.open(run.folder.path))
+    for domain, seen in preferences(run).items():
+        assert np.array_equal(seen.start["mean"], preferences(longer)[domain].start["mean"])
+        assert np.array_equal(seen.chosen["mean"], opened[domain].chosen["mean"])
+        assert not np.array_equal(seen.start["mean"], preferences(other)[domain].start["mean"])
+
+
+def test_users_without_interactions_are_left_out(tmp_path):
+    options = {"select_metric": "mrr@10"}
+    data = "synthetic:domains=2,users=60,items=60"
+    run = train_companies(tmp_path, rounds=1, data=data, protocol="cold", options=options)
+    for domain, seen in preferences(run).items():
+        lengths = run._prepared().cut.parts[domain].training.positives.lengths
+        assert (lengths == 0).any()
+        assert len(seen.users) == len(seen.start["mean"]) == (lengths > 0).sum()
+
+
+def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
+    assert preferences(train(out=tmp_path, rounds=1)) == {}

@@ -8,7 +8,7 @@ import confed
 from confed.cli import report
 from confed.cli.main import main
 from confed.errors import ConfedError
-from tests.tiny import interactions
+from confed.testing.tiny import interactions
 
 OPTIONS = {"negatives": 15, "cutoffs": "5,10"}
 

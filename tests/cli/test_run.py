@@ -141,12 +141,12 @@ def test_killed_and_resumed_ends_like_an_unbroken_run(result, tmp_path):
 
 
 def test_an_interrupt_says_how_to_go_on(confed, monkeypatch):
-    from confed.engines.local import LocalEngine
+    from confed.federations.federated import Federated
 
-    def interrupted(self, number, cards):
+    def interrupted(self, number, views):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LocalEngine, "round", interrupted)
+    monkeypatch.setattr(Federated, "round", interrupted)
     code, _, err = confed("run", "pfedrec", TINY, *FEW, "--folder", "a")
     assert code == 130
     assert "stopped in round 1; go on with `confed run --resume a`" in " ".join(err.split())
@@ -176,7 +176,8 @@ def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
 
 @pytest.mark.parametrize("beside", [["--seed", 0], ["--out", "x"], ["--checkpoint-seconds", 0], ["--set", "dim=4"]])
 def test_resume_takes_nothing_else(failure, beside):
-    assert "only --rounds and --json" in failure("run", "--resume", "a", *beside)
+    beside_it = "only --rounds, --engine, --workers, --address and --json may stand beside it"
+    assert beside_it in failure("run", "--resume", "a", *beside)
 
 
 def test_the_record_of_a_run_is_no_config(result, failure):

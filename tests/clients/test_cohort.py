@@ -1,4 +1,4 @@
-"""Local training itself is held against the oracle, method by method (tests/conformance.py). Here: the rest."""
+"""Local training itself is held against the oracle, method by method (tests/oracle.py). Here: the rest."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from confed.clients.store import ClientStore
 from confed.initial import normal
 from confed.messages import Download
 from confed.random import Stream
-from tests.tiny import ITEMS, USERS, cut
+from confed.testing.tiny import ITEMS, USERS, cut
 
 
 def download(backbone, tables=1):

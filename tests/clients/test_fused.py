@@ -1,4 +1,4 @@
-"""The fused form of local training against the batched one, which the oracle holds (tests/conformance.py)."""
+"""The fused form of local training against the batched one, which the oracle holds (tests/oracle.py)."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from confed.clients.store import ClientStore
 from confed.initial import normal
 from confed.messages import Download
 from confed.random import Stream
-from tests.tiny import ITEMS, USERS, cut
+from confed.testing.tiny import ITEMS, USERS, cut
 
 RATE = torch.linspace(0.0, 2.0, USERS, dtype=torch.float64)
 LINEAR = LinearHead(ITEMS, 3)

@@ -14,7 +14,7 @@ from confed.clients.store import ClientStore
 from confed.messages import Download
 from confed.methods.registry import method_named
 from confed.random import Stream
-from tests.tiny import ITEMS, USERS, cut
+from confed.testing.tiny import ITEMS, USERS, cut
 
 BACKBONE = Additive(ITEMS, 4, 0.5)
 OPTIONS = {"learning_rate": 0.3, "item_rate": 5.0, "local_epochs": 4, "sparsity": 0.2, "independence": 0.05}

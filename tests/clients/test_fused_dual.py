@@ -14,7 +14,7 @@ from confed.clients.store import ClientStore
 from confed.messages import Download
 from confed.methods.registry import method_named
 from confed.random import Stream
-from tests.tiny import ITEMS, USERS, cut
+from confed.testing.tiny import ITEMS, USERS, cut
 
 OPTIONS = {
     "dim": 4,

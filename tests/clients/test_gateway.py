@@ -4,32 +4,32 @@ import numpy as np
 import pytest
 import torch
 
-from confed.clients.gateway import Gateway
 from confed.clients.sampling import draw_rows
 from confed.data import load_dataset
+from confed.data.shares import Share
 from confed.data.split import split
-from confed.engines.local import LocalEngine
 from confed.evaluation.evaluator import PARTS, Evaluator, Result
+from confed.methods.base import Terms
 from confed.methods.registry import method_named
 from confed.protocol import STRICT
 from confed.random import Stream
-from tests.conformance import assert_close_states
+from confed.testing import assert_close_states
+from confed.testing.in_bytes import federated_in_bytes
+from confed.testing.tiny import ITEMS, TINY_STRICT, USERS, cut
 from tests.realdata import require
-from tests.spread import Spread
-from tests.tiny import ITEMS, TINY_STRICT, USERS, cut
 
 SOME = np.array([17, 2, 21, 9, 3])
 
 
-def gateway(method="pfedrec", chunk=None, **options):
+def people(method="pfedrec", chunk=None, **options):
     chosen = method_named(method)
-    pieces = chosen.pieces(chosen.config(None, {"dim": 4, **options}), ITEMS)
-    return Gateway(pieces.backbone, pieces.procedure, cut().training, 0, torch.float64, chunk=chunk)
+    terms = Terms(chosen.config(None, {"dim": 4, **options}), seed=0, dtype="float64", chunk=chunk)
+    return chosen.gateway(terms, Share.of(cut()))
 
 
 @pytest.mark.parametrize("chunk", [None, 1, 5, 100])
 def test_chunks_hold_every_participant_once_longest_first(chunk):
-    some = gateway(chunk=chunk)
+    some = people(chunk=chunk)
     chunks = list(some.chunks(np.arange(USERS)))
     together = np.concatenate(chunks)
     assert sorted(together.tolist()) == list(range(USERS))
@@ -40,7 +40,7 @@ def test_chunks_hold_every_participant_once_longest_first(chunk):
 
 
 def test_chunks_stay_small_where_every_client_trains_a_network():
-    some = gateway("fed3cr", dim=32, layers=4, variant="C1")
+    some = people("fed3cr", dim=32, layers=4, variant="C1")
     values = some._net_values
     assert values == 698_240
     assert max(len(chunk) for chunk in some.chunks(np.arange(USERS))) <= 2**22 // values
@@ -103,13 +103,10 @@ def test_rankings_are_those_agreed_on_whoever_is_held():
 def test_two_halves_of_ml_100k_trained_apart_and_merged_equal_the_whole(method):
     data = split(load_dataset(require("ml-100k")), STRICT, 0)
     chosen = method_named(method)
-
-    def pieces():
-        return chosen.pieces(chosen.config("ml-100k", {}), data.items)
-
-    together = LocalEngine(pieces(), data.training, 0)
-    order = np.random.default_rng(1).permutation(data.users)
-    apart = Spread(pieces(), data.training, 0, torch.float32, [order[:300], order[300:]])
+    terms = Terms(chosen.config("ml-100k", {}), seed=0)
+    together = chosen.trainer(terms, data, {})
+    order = torch.randperm(data.users, generator=torch.Generator().manual_seed(1))
+    apart = federated_in_bytes(chosen, terms, data, None, [order[:300], order[300:]])
     for number in (1, 2):
-        assert together.round(number, {}).server == apart.round(number)
+        assert together.round(number).notes == apart.round(number).notes
     assert_close_states(together.state(), apart.state(), 1e-5)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from confed.clients.sampling import compact, draw_rows
 from confed.random import Stream
-from tests.tiny import cut
+from confed.testing.tiny import cut
 
 
 def draw(data, clients, negatives=4, number=1):

@@ -10,7 +10,8 @@ from confed.data.registry import load_domains
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.protocol import COLD, WARM
-from tests import realdata, tiny_domains
+from confed.testing import tiny_domains
+from tests import realdata
 
 
 def pair(users=60, overlap=0.7):

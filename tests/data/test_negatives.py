@@ -6,7 +6,7 @@ from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.ragged import Ragged
 from confed.random import Stream
-from tests.tiny import TINY_PAPER, cut
+from confed.testing.tiny import TINY_PAPER, cut
 
 
 def test_pool_of_each_protocol():

@@ -9,7 +9,7 @@ from confed.data.catalogue import REGISTRY
 from confed.data.split import split
 from confed.errors import ConfedError
 from confed.protocol import PAPER, STRICT
-from confed.runs.runner import Experiment
+from confed.runs.prepare import Experiment
 from confed.runs.settings import resolve
 from tests.realdata import require
 

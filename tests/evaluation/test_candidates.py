@@ -3,7 +3,7 @@ import pytest
 
 from confed.errors import ConfedError
 from confed.evaluation.candidates import draw_candidates, drawable
-from tests.tiny import TINY_PAPER, TINY_STRICT, cut
+from confed.testing.tiny import TINY_PAPER, TINY_STRICT, cut
 
 
 @pytest.mark.parametrize("protocol", [TINY_STRICT, TINY_PAPER])

@@ -7,8 +7,8 @@ from confed.data.split import split
 from confed.evaluation.candidates import draw_candidates
 from confed.evaluation.evaluator import Evaluator
 from confed.protocol import PAPER, STRICT
+from confed.testing.tiny import TINY_PAPER, TINY_STRICT, cut
 from tests.realdata import require
-from tests.tiny import TINY_PAPER, TINY_STRICT, cut
 
 
 def evaluate(protocol, scores, some=None, chunk=7, seed=0):

@@ -14,14 +14,17 @@ from torch import Tensor
 from confed.data import synthetic
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.registry import load
+from confed.data.shares import AnySplit
 from confed.data.split import Split, split
 from confed.data.synthetic_domains import synthetic_domains
-from confed.engines.base import Trainer
 from confed.errors import ConfedError
+from confed.methods.base import FederatedMethod
 from confed.methods.registry import METHODS
 from confed.protocol import STRICT, WARM
-from confed.runs.runner import Experiment, make_domain_trainer, make_trainer
+from confed.runs.prepare import Experiment, terms_of
 from confed.runs.settings import Settings, resolve
+from confed.testing.in_bytes import everybody, federated_in_bytes
+from confed.training import Trainer
 
 ROUNDS = 2
 SEED = 5
@@ -70,11 +73,21 @@ class Case:
         small = {name: value for name, value in SMALL.items() if name in known} | GENTLE.get(self.method, {})
         return resolve(self.method, "tiny", seed=SEED, dtype=dtype, options={**small, **self.options})
 
-    def trainer(self, dtype: str) -> Trainer[Any]:
-        settings = self.settings(dtype)
-        if METHODS[self.method].kind == "silo" or self.method == "etl":
-            return make_domain_trainer(settings, domains(2 if self.method == "etl" else 3))
-        return make_trainer(settings, people())
+    def cut(self) -> AnySplit:
+        if METHODS[self.method].domains == "several":
+            return domains(2 if self.method == "etl" else 3)
+        return people()
+
+    def trainer(self, dtype: str) -> Trainer:
+        return METHODS[self.method].trainer(terms_of(self.settings(dtype)), self.cut(), {})
+
+    def in_bytes(self, dtype: str) -> Trainer:
+        """With every message sent through its bytes."""
+        method = METHODS[self.method]
+        if not isinstance(method, FederatedMethod):
+            return self.trainer(dtype)
+        cut = self.cut()
+        return federated_in_bytes(method, terms_of(self.settings(dtype)), cut, None, everybody(cut))
 
 
 @cache
@@ -136,16 +149,16 @@ _REAL: dict[str, dict[str, Any]] = {"fppdm++": {"dtype": "float64", "options": {
 """Adam makes much of rounding in a thousand steps: in float32, code for another processor ends elsewhere."""
 
 
-def real_trainer(method: str) -> Trainer[Any]:
+def real_trainer(method: str) -> Trainer:
     dataset = REAL[method]
     protocol = "warm" if dataset == "douban" else "strict"
     settings = resolve(method, dataset, known=dataset, protocol=protocol, seed=SEED, **_REAL.get(method, {}))
-    return Experiment.prepare(settings, load(dataset)).trainer
+    return Experiment.prepare(settings, load(dataset)).trainer()
 
 
-def two_rounds(trainer: Trainer[Any]) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+def two_rounds(trainer: Trainer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
     """The state after them, and every discrete choice that the server noted."""
-    notes = [_discrete(trainer.round(number, {}).server) for number in range(1, ROUNDS + 1)]
+    notes = [_discrete(trainer.round(number).notes) for number in range(1, ROUNDS + 1)]
     return {name: tensor.detach() for name, tensor in trainer.state().items()}, notes
 
 

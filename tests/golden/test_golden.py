@@ -7,7 +7,6 @@ from confed.methods.registry import METHODS
 from tests.golden.cases import DTYPES, REAL, cases, real_trainer, sketch, two_rounds
 from tests.golden.store import read, real_path, recorded, tiny_path
 from tests.realdata import require
-from tests.wire import carry_bytes
 
 TOLERANCES = {"float64": 1e-10, "float32": 1e-5}
 REAL_TOLERANCE = 1e-5
@@ -46,7 +45,7 @@ def test_tiny(case, dtype):
 @pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.method}-{case.name}")
 def test_tiny_with_every_message_sent_through_bytes(case):
     golden, notes = read(tiny_path(case.method), f"{case.name}/float64")
-    state, noted = two_rounds(carry_bytes(case.trainer("float64")))
+    state, noted = two_rounds(case.in_bytes("float64"))
     assert noted == notes
     worst = differences(state, golden)
     assert all(value <= tolerance(case, "float64") for value in worst.values()), worst

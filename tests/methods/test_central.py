@@ -1,55 +1,55 @@
 """Every central method inherits the part of the conformance suite that does not need clients."""
 
-from tests.conformance import TrainerConformance
+from confed.testing import MethodConformance
 
 
-class TestPopularity(TrainerConformance):
+class TestPopularity(MethodConformance):
     method = "popularity"
     seeded = False
 
 
-class TestEASE(TrainerConformance):
+class TestEASE(MethodConformance):
     method = "ease"
     options = {"regularisation": 5.0}
     seeded = False
 
 
-class TestIALS(TrainerConformance):
+class TestIALS(MethodConformance):
     method = "ials"
     options = {"factors": 4, "iterations": 5}
 
 
-class TestMF(TrainerConformance):
+class TestMF(MethodConformance):
     method = "mf"
     options = {"dim": 4, "learning_rate": 0.05}
 
 
-class TestNeuMF(TrainerConformance):
+class TestNeuMF(MethodConformance):
     method = "neumf"
     options = {"dim": 4, "learning_rate": 0.05}
 
 
-class TestGMF(TrainerConformance):
+class TestGMF(MethodConformance):
     method = "neumf"
     options = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1, "variant": "gmf"}
 
 
-class TestMLP(TrainerConformance):
+class TestMLP(MethodConformance):
     method = "neumf"
     options = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1, "variant": "mlp"}
 
 
-class TestLightGCN(TrainerConformance):
+class TestLightGCN(MethodConformance):
     method = "lightgcn"
     options = {"dim": 4, "learning_rate": 0.05, "batch_size": 64}
 
 
-class TestPMLAM(TrainerConformance):
+class TestPMLAM(MethodConformance):
     method = "pmlam"
     options = {"dim": 4, "learning_rate": 0.02, "batch_size": 500}
 
 
-class TestPMLAMWithoutNeighbours(TrainerConformance):
+class TestPMLAMWithoutNeighbours(MethodConformance):
     """Two of the three networks never have anything to learn from."""
 
     method = "pmlam"

@@ -1,30 +1,34 @@
 from typing import ClassVar
 
-import numpy as np
 import pytest
 import torch
 from benchmarks import plain
 
+from confed.data.interactions import ONLY
 from confed.errors import ConfedError
 from confed.messages import Download, Push
 from confed.methods.registry import method_named
-from tests.conformance import FederatedConformance, Oracle, Recorder, assert_equal_states, plain_clients
-from tests.tiny import ITEMS, USERS
+from confed.testing import PeopleConformance, Recorder, assert_equal_states
+from confed.testing.tiny import ITEMS, USERS
+from tests.oracle import Oracle, OracleConformance, plain_clients
 
 NAMES = {"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"}
 
 
 def second_round(case):
-    """An engine after the first round in which items have categories, its state before that round, its settings."""
-    engine = case.trained(rounds=1, trainer=case.engine(chunk=7))
-    before = {name: value.clone() for name, value in engine.state().items()}
-    engine.round(2, {})
-    return engine, before, method_named(case.method).config("tiny", case.options)
+    """A trainer after the first round in which items have categories, its state before that round, and what the
+    strategy noted.
+    """
+    trainer = case.trained(rounds=1, chunk=7)
+    before = {name: value.clone() for name, value in trainer.state().items()}
+    assert (before["server.membership"] >= 0).all()
+    return trainer, before, trainer.round(2).notes
 
 
-class CoFedRecConformance(FederatedConformance):
+class CoFedRecConformance(OracleConformance):
     method = "cofedrec"
     served = "pushed"
+    exchanges = 3  # training, who is similar, what their group made
     complete_from = 2
     options = {
         "batch_size": 16,
@@ -37,16 +41,13 @@ class CoFedRecConformance(FederatedConformance):
 
     def test_cohort_equals_the_oracle(self):
         """Round 2, when items have categories and some clients share a table: clients one by one, then the server."""
-        engine = self.trained(rounds=1, trainer=self.engine(chunk=7))
-        before = {name: value.clone() for name, value in engine.state().items()}
-        assert (before["server.membership"] >= 0).all()
-        engine.round(2, {})
-        config = method_named(self.method).config("tiny", self.options)
-        clients = plain_clients(self.oracle_of(config, before["server.membership"]), engine, before, 2)
+        trainer, before, notes = second_round(self)
+        oracle = self.oracle_of(self.terms().config, before["server.membership"])
+        clients = plain_clients(oracle, self.people(trainer), before, 2)
         tables = torch.stack([client.params["items"] for client in clients])
-        after = engine.state()
+        after = trainer.state()
         torch.testing.assert_close(after["server.mean_items"], tables.mean(dim=0), rtol=1e-8, atol=1e-8)
-        group = self.similar_group(tables, engine.pieces.strategy.notes(), after["server.membership"])
+        group = self.similar_group(tables, notes, after["server.membership"])
         assert 1 < len(group) < USERS
         tables[group] = tables[group].mean(dim=0)
         expected = {"client.items": tables} | {
@@ -98,31 +99,32 @@ class TestOncePerRound(CoFedRecConformance):
         assert self.trainer().views == ("pushed", "local")
 
     def test_members_are_scored_with_the_pushed_table_and_others_with_their_own(self):
-        engine = self.trained(rounds=1, trainer=self.engine())
-        local, pushed = Recorder(USERS, ITEMS), Recorder(USERS, ITEMS)
-        engine.round(2, {"local": local, "pushed": pushed})
-        state = engine.state()
+        recorders = Recorder.of(self.cut())
+        trainer = self.trained(1, judges=recorders)
+        trainer.round(2, ["local", "pushed"])
+        local, pushed = (card.scores for card in recorders[ONLY].cards)
+        state = trainer.state()
         inside = state["server.group_of"] >= 0
-        assert torch.equal(local.scores[~inside], pushed.scores[~inside])
-        assert not torch.equal(local.scores[inside], pushed.scores[inside])
+        assert torch.equal(local[~inside], pushed[~inside])
+        assert not torch.equal(local[inside], pushed[inside])
         member = int(torch.nonzero(inside)[0, 0])
         expected = state["client.items"][member] @ state["client.weight"][member] + state["client.bias"][member]
-        torch.testing.assert_close(pushed.scores[member], expected)
+        torch.testing.assert_close(pushed[member], expected)
 
     def test_bytes(self):
         """decisions.md "Traffic": tables up; down categories, tables for the group, once the first table for all."""
-        engine = self.engine(dtype="float32")
+        trainer = self.federation(dtype="float32")
         nowhere = torch.zeros(1, dtype=torch.int64)
         table = len(Push({"items": torch.zeros(1, ITEMS, 6)}, nowhere).to_bytes())
         categories = len(Download({}, nowhere, {"membership": torch.zeros(ITEMS, dtype=torch.uint8)}).to_bytes())
-        first = engine.round(1, {})
+        first = trainer.round(1)
         assert 0 < first.upload_bytes / USERS - ITEMS * 6 * 4 < 500
-        assert first.download_bytes == (USERS + first.server["group"]) * table
-        second = engine.round(2, {})
-        assert second.download_bytes == USERS * categories + second.server["group"] * table
+        assert first.download_bytes == (USERS + first.notes["group"]) * table
+        second = trainer.round(2)
+        assert second.download_bytes == USERS * categories + second.notes["group"] * table
 
     def test_the_first_round_has_no_contrast(self):
-        plain_start = self.trained(1, options={**self.options, "contrast": 0.0})
+        plain_start = self.trained(1, options={"contrast": 0.0})
         assert_equal_states(self.trained(1).state(), plain_start.state(), tolerance=1e-12)
 
     @pytest.mark.parametrize(
@@ -133,11 +135,13 @@ class TestOncePerRound(CoFedRecConformance):
         ],
     )
     def test_what_explodes_names_round_client_and_term(self, spoil, what):
-        engine = self.trained(1, trainer=self.engine())
-        spoil(engine.store.tensors["items"][7])
-        engine.pieces.strategy._state.group_of.fill_(-1)
+        trainer = self.trained(1)
+        state = {name: value.clone() for name, value in trainer.state().items()}
+        spoil(state["client.items"][7])
+        state["server.group_of"].fill_(-1)
+        trainer.load(state)
         with pytest.raises(ConfedError, match=f"round 2: {what}"):
-            engine.round(2, {})
+            trainer.round(2)
 
 
 class TestEveryStep(CoFedRecConformance):
@@ -159,13 +163,11 @@ class TestVirtualRatings(CoFedRecConformance):
     options = {**CoFedRecConformance.options, "virtual_ratio": 0.4}
 
     def test_virtual_ratings_change_the_result(self):
-        without = {**self.options, "virtual_ratio": 0.0}
-        assert not torch.equal(
-            self.trained().state()["client.items"], self.trained(options=without).state()["client.items"]
-        )
+        found, without = self.trained().state(), self.trained(options={"virtual_ratio": 0.0}).state()
+        assert not torch.equal(found["client.items"], without["client.items"])
 
 
-class WithoutGroups(FederatedConformance):
+class WithoutGroups(OracleConformance):
     """The mean for everybody, after a round in which items got their categories."""
 
     method = "cofedrec"
@@ -175,11 +177,11 @@ class WithoutGroups(FederatedConformance):
         raise NotImplementedError
 
     def test_cohort_equals_the_oracle(self):
-        engine, before, config = second_round(self)
-        oracle = self.oracle_of(config, before["server.membership"])
-        tables = [client.params["items"] for client in plain_clients(oracle, engine, before, 2)]
+        trainer, before, _ = second_round(self)
+        oracle = self.oracle_of(self.terms().config, before["server.membership"])
+        tables = [client.params["items"] for client in plain_clients(oracle, self.people(trainer), before, 2)]
         expected = torch.stack(tables).mean(dim=0)
-        torch.testing.assert_close(engine.state()["server.items"], expected, rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(trainer.state()["server.items"], expected, rtol=1e-8, atol=1e-8)
 
 
 class LikedLinear(plain.PlainLinear):
@@ -225,28 +227,28 @@ class TestNestedGroups(CoFedRecConformance):
     """Several tables are pushed in a round; which, tests/server/test_cocluster.py holds against plain code."""
 
     options = {**CoFedRecConformance.options, "categories_per_round": 2}
+    exchanges = 4  # the similar group is divided once more
     test_cohort_equals_the_oracle = None
 
     def test_a_client_has_the_mean_of_its_own_group(self):
-        engine = self.trained(1, trainer=self.engine())
-        before = {name: value.clone() for name, value in engine.state().items()}
-        engine.round(2, {})
-        config = method_named(self.method).config("tiny", self.options)
-        clients = plain_clients(self.oracle_of(config, before["server.membership"]), engine, before, 2)
+        trainer, before, _ = second_round(self)
+        oracle = self.oracle_of(self.terms().config, before["server.membership"])
+        clients = plain_clients(oracle, self.people(trainer), before, 2)
         tables = torch.stack([client.params["items"] for client in clients])
-        group_of = engine.state()["server.group_of"]
+        group_of = trainer.state()["server.group_of"]
         assert int(group_of.max()) >= 1
         for group in range(int(group_of.max()) + 1):
             inside = group_of == group
             tables[inside] = tables[inside].mean(dim=0)
-        torch.testing.assert_close(engine.state()["client.items"], tables, rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(trainer.state()["client.items"], tables, rtol=1e-8, atol=1e-8)
 
 
-class PlugIn(FederatedConformance):
+class PlugIn(OracleConformance):
     """Other backbones: one joint step, the term on the item tables side by side, in the published style."""
 
     method = "cofedrec"
     served = "pushed"
+    exchanges = 3
     complete_from = 2
     names: ClassVar[dict[str, str]]
     tables: ClassVar[tuple[str, ...]]
@@ -255,9 +257,10 @@ class PlugIn(FederatedConformance):
         raise NotImplementedError
 
     def test_cohort_equals_the_oracle(self):
-        engine, before, config = second_round(self)
-        clients = plain_clients(self.joint_oracle(config, before["server.membership"]), engine, before, 2)
-        after = engine.state()
+        trainer, before, _ = second_round(self)
+        oracle = self.joint_oracle(self.terms().config, before["server.membership"])
+        clients = plain_clients(oracle, self.people(trainer), before, 2)
+        after = trainer.state()
         for name in self.tables:
             mean = torch.stack([client.params[name] for client in clients]).mean(dim=0)
             torch.testing.assert_close(after[f"server.mean_{name}"], mean, rtol=1e-8, atol=1e-8)
@@ -312,8 +315,7 @@ class TestOnFedNCF(PlugIn):
         return plain.PlainNeuMF(ITEMS, config.dim, (config.dim, config.dim // 2, config.dim // 4))
 
     def test_both_item_tables_are_grouped(self):
-        engine = self.trained(2, trainer=self.engine())
-        state = engine.state()
+        state = self.trained(2).state()
         inside = torch.nonzero(state["server.group_of"] == 0)[:, 0]
         assert len(inside) > 1
         for name in ("client.gmf_items", "client.mlp_items"):
@@ -342,21 +344,16 @@ def test_a_term_of_weight_zero_is_left_out():
 
 
 def test_origin_is_pfedrec_with_two_epochs():
-    origin = TestItemS().trained(options={"variant": "origin", "dim": 6})
-    engine = pfedrec_engine()
-    for number in (1, 2):
-        engine.round(number, {})
-    torch.testing.assert_close(origin.state()["server.items"], engine.state()["server.items"])
+    class Origin(PeopleConformance):
+        method = "cofedrec"
+        options = {"dim": 6, "variant": "origin"}
 
+    class PFedRec(PeopleConformance):
+        method = "pfedrec"
+        options = {"dim": 6, "local_epochs": 2}
 
-def pfedrec_engine():
-    from confed.engines.local import LocalEngine
-    from tests.conformance import SEED
-    from tests.tiny import cut
-
-    method = method_named("pfedrec")
-    pieces = method.pieces(method.config("tiny", {"dim": 6, "local_epochs": 2}), ITEMS)
-    return LocalEngine(pieces, cut().training, SEED, dtype="float64")
+    origin, expected = Origin().trained().state(), PFedRec().trained().state()
+    torch.testing.assert_close(origin["server.items"], expected["server.items"])
 
 
 def test_defaults_per_dataset_can_be_overridden():
@@ -371,8 +368,8 @@ def test_defaults_per_dataset_can_be_overridden():
 
 def test_chunked_scoring_of_kept_tables():
     """Single clients and all at once give the same scores."""
-    engine = TestOncePerRound().trained(2, trainer=TestOncePerRound().engine())
-    state = engine.serving_state()
-    everybody = engine.serve(state, 2, np.arange(USERS))
+    case = TestOncePerRound()
+    score = case.chosen.scorer(case.terms(), case.cut(), case.trained(2).serving_state(), 2)
+    everybody = score(torch.arange(USERS))
     for client in (0, 13):
-        torch.testing.assert_close(engine.serve(state, 2, np.array([client]))[0], everybody[client])
+        torch.testing.assert_close(score(torch.tensor([client]))[0], everybody[client])

@@ -2,6 +2,8 @@ import pytest
 import torch
 
 import confed
+from confed.data.domain_split import DomainSplit
+from confed.data.matching import match
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.central import JointMethod
@@ -10,54 +12,92 @@ from confed.methods.registry import METHODS
 from confed.methods.silo import SiloMethod
 from confed.models.autoencoder import AutoencoderSilo
 from confed.runs.settings import resolve
-from tests.conformance import assert_equal_states
-from tests.silo_conformance import SiloConformance
+from confed.testing import (
+    CompanyConformance,
+    FederatedConformance,
+    MethodConformance,
+    assert_equal_states,
+    tiny_domains,
+)
 
 SMALL = {"dim": 6, "batch_size": 8, "local_epochs": 2, "learning_rate": 0.01, "init_deviation": 0.3}
 FEW = {"negatives": 15, "more_negatives": (), "cutoffs": (5, 10)}
 
 
-class TestETLF(SiloConformance):
+class TestETLF(CompanyConformance):
     method = "etl-f"
     options = {**SMALL, "alignment": 0.5}
     uploads = ("mean", "deviation")
 
-    def test_alone_nothing_travels(self):
-        engine = self.trainer(options={**SMALL, "variant": "alone"})
-        report = engine.round(1, {})
-        assert (report.upload_bytes, report.download_bytes) == (0, 0)
-        assert engine.views == ("local",)
-        assert not engine.server.state()
-
-    def test_alone_it_is_itself_without_alignment(self):
-        alone = self.trained(3, options={**SMALL, "variant": "alone"})
-        apart = self.trained(3, options={**self.options, "alignment": 0.0})
-        for name, silo in alone.silos.items():
-            assert_equal_states(silo.state(), apart.silos[name].state(), tolerance=0)
-
     def test_the_first_round_knows_no_target(self):
-        weak, strong = (self.trained(1, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        weak, strong = (self.trained(1, options={"alignment": w}) for w in (0.0, 5.0))
         assert_equal_states(weak.state(), strong.state(), tolerance=0)
-        weak, strong = (self.trained(2, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        weak, strong = (self.trained(2, options={"alignment": w}) for w in (0.0, 5.0))
         assert any(not torch.equal(weak.state()[name], value) for name, value in strong.state().items())
 
 
-class TestETLFC(SiloConformance):
+class TestAlone(FederatedConformance):
+    """Companies that exchange nothing."""
+
+    method = "etl-f"
+    options = {**SMALL, "variant": "alone"}
+
+    def test_nothing_travels(self):
+        trainer = self.federation()
+        done = trainer.round(1)
+        assert (done.upload_bytes, done.download_bytes) == (0, 0)
+        assert trainer.views == ("local",)
+        assert not trainer.server.strategy.state()
+
+    def test_it_is_etl_f_without_alignment(self):
+        alone, apart = self.trained(3), TestETLF().trained(3, options={"alignment": 0.0})
+        assert_equal_states(alone.federation.state(), apart.federation.state(), tolerance=0)
+
+
+class TestETLFC(CompanyConformance):
     method = "etl-fc"
     options = {**SMALL, "clusters": 3}
     uploads = ("mean", "deviation")
 
     def test_without_its_weight_it_is_etl_f(self):
-        plus = self.trained(options={**SMALL, "clustering": 0.0})
         full = self.trained()
+        self.options = SMALL
+        plus = self.trained(options={"clustering": 0.0})
         self.method = "etl-f"
-        same = self.trained(options=SMALL)
+        same = self.trained()
         assert_equal_states(plus.state(), same.state(), tolerance=0)
         assert any(not torch.equal(full.state()[name], value) for name, value in same.state().items())
 
     def test_co_clustering_every_other_batch(self):
-        often, rarely = (self.trained(options={**self.options, "cluster_every": every}) for every in (1, 2))
+        often, rarely = (self.trained(options={"cluster_every": every}) for every in (1, 2))
         assert any(not torch.equal(often.state()[name], value) for name, value in rarely.state().items())
+
+
+class TestETL(MethodConformance):
+    """Two domains in one place."""
+
+    method = "etl"
+    options = {key: value for key, value in SMALL.items() if key != "local_epochs"}
+
+    def cut(self):
+        return pair(tiny_domains.cut())
+
+    def cut_with_other_held_out_items(self):
+        return pair(tiny_domains.cut_with_other_held_out_items())
+
+    def test_everybody_takes_part_once(self):
+        assert self.trainer().round(1).participants == self.cut().users
+
+    def test_it_has_one_view_and_sends_nothing(self):
+        trainer = self.trainer()
+        assert (trainer.view, trainer.views) == ("global", ("global",))
+        assert self.chosen.upload_parts(self.terms(), self.cut()) == {}
+
+
+def pair(of):
+    """The first two domains of a split of three."""
+    parts = {name: of.parts[name] for name in ("a", "b")}
+    return DomainSplit(parts, match({name: part.user_ids for name, part in parts.items()}))
 
 
 def test_registered():
@@ -117,7 +157,7 @@ def test_three_domains_are_too_many_for_etl(tmp_path):
 
 
 def test_silos_are_autoencoders():
-    config = ETLF().config("tiny", SMALL)
-    engine = TestETLF().engine()
-    assert all(isinstance(silo, AutoencoderSilo) for silo in engine.silos.values())
-    assert all(silo.dim == config.dim for silo in engine.silos.values())
+    case = TestETLF()
+    silos = case.companies(case.federation()).silos.values()
+    assert all(isinstance(silo, AutoencoderSilo) for silo in silos)
+    assert all(silo.dim == SMALL["dim"] for silo in silos)

@@ -11,8 +11,8 @@ from confed.clients.backbones import AdaptiveTransfer
 from confed.errors import ConfedError
 from confed.methods.registry import method_named
 from confed.runs.settings import resolve
-from tests import tiny
-from tests.conformance import FederatedConformance, Oracle
+from confed.testing import tiny
+from tests.oracle import Oracle, OracleConformance
 
 DIM = 4
 GENERATOR = {
@@ -20,7 +20,7 @@ GENERATOR = {
 }
 
 
-class Fed3CRConformance(FederatedConformance):
+class Fed3CRConformance(OracleConformance):
     method = "fed3cr"
     options = {
         "batch_size": 16,
@@ -78,9 +78,9 @@ class Fed3CRConformance(FederatedConformance):
 
 class TestFed3CR(Fed3CRConformance):
     def test_what_travels_is_the_consensus_and_the_generator(self):
-        engine = self.engine()
-        assert engine.pieces.strategy.uploads == {"items", *GENERATOR, "loss"}
-        assert {spec.name for spec in engine.pieces.backbone.named(scope="private")} == {"user", "own"}
+        people = self.people(self.federation())
+        assert people.agreement.uploads == {"items", *GENERATOR, "loss"}
+        assert {spec.name for spec in people.backbone.named(scope="private")} == {"user", "own"}
 
     def test_the_generator_has_the_published_size(self):
         for layers, floats in ((2, 140_416), (3, 304_512), (4, 698_240)):
@@ -94,8 +94,8 @@ class TestWithoutTerms(Fed3CRConformance):
     options = {**Fed3CRConformance.options, "variant": "C1"}
 
     def test_tables_are_compact(self):
-        engine = self.engine()
-        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.arange(tiny.USERS))
+        trainer = self.federation()
+        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.arange(tiny.USERS))
         assert cohort.tables["own"].shape[1] < tiny.ITEMS
 
 

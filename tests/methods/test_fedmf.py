@@ -2,12 +2,12 @@ import pytest
 from benchmarks.plain import PlainDot, PlainFederation, PlainStep
 
 from confed.methods.registry import method_named
-from tests.conformance import FederatedConformance, Oracle
+from tests.oracle import Oracle, OracleConformance
 
 RULES = {"sum": "sum_of_changes", "mean": "mean", "count": "mean_over_holders"}
 
 
-class FedMFConformance(FederatedConformance):
+class FedMFConformance(OracleConformance):
     method = "fedmf"
 
     def oracle(self, config, items):

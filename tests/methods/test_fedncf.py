@@ -2,11 +2,11 @@ import numpy as np
 import torch
 from benchmarks.plain import PlainFederation, PlainNeuMF, PlainStep
 
-from tests.conformance import FederatedConformance, Oracle
-from tests.tiny import ITEMS
+from confed.testing.tiny import ITEMS, USERS
+from tests.oracle import Oracle, OracleConformance
 
 
-class TestFedNCF(FederatedConformance):
+class TestFedNCF(OracleConformance):
     method = "fedncf"
     options = {"batch_size": 16, "dim": 8, "local_epochs": 2}
 
@@ -30,15 +30,13 @@ class TestFedNCF(FederatedConformance):
 
     def test_a_row_trained_by_one_client_is_that_clients_row(self):
         """A mean over holders, of whom there is one (decisions.md "fedncf")."""
-        engine = self.engine()
-        download = engine.pieces.strategy.download()
-        cohort = engine.gateway.train_chunk(1, download, np.arange(24))
+        trainer = self.federation()
+        download = trainer.server.strategy.download()
+        cohort = self.people(trainer).train_chunk(1, download, np.arange(USERS))
         touched = cohort.rows.touched
         holders = torch.bincount(touched.reshape(-1), minlength=ITEMS + 1)[:ITEMS]
         alone = torch.nonzero(holders == 1)[:, 0]
-        reference = self.engine()
-        reference.round(1, {})
-        merged = reference.state()["server.gmf_items"]
+        merged = self.trained(1).state()["server.gmf_items"]
         for item in alone.tolist():
             row, slot = torch.nonzero(touched == item)[0].tolist()
             torch.testing.assert_close(merged[item], cohort.tables["gmf_items"][row, slot], rtol=0, atol=1e-12)
@@ -54,7 +52,7 @@ class TestGMF(TestFedNCF):
 
     def test_cohort_equals_the_oracle(self):
         """Without a tower GMF is a dot product with a learned metric; the oracle is written for NeuMF."""
-        backbone = self.engine().pieces.backbone
+        backbone = self.people(self.federation()).backbone
         gen = torch.Generator().manual_seed(0)
         params = {p.name: torch.randn(3, *p.shape, generator=gen) for p in backbone.params if p.role != "item"}
         rows = torch.randn(3, 5, 8, generator=gen)

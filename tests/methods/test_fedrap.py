@@ -8,7 +8,7 @@ from confed.clients.objectives.additive import Curriculum
 from confed.errors import ConfedError, DivergedError
 from confed.methods.registry import method_named
 from confed.runs.settings import resolve
-from tests.conformance import FederatedConformance, Oracle
+from tests.oracle import Oracle, OracleConformance
 
 NAMES = {
     "items": "embedding.weight",
@@ -18,7 +18,7 @@ NAMES = {
 }
 
 
-class FedRAPConformance(FederatedConformance):
+class FedRAPConformance(OracleConformance):
     method = "fedrap"
     options = {
         "batch_size": 16,
@@ -67,9 +67,9 @@ class TestFedRAP(FedRAPConformance):
     options = {**FedRAPConformance.options, "tolerance": 0.0}
 
     def test_the_personal_table_stays_and_is_never_averaged(self):
-        engine = self.trained(2, trainer=self.engine())
-        own = engine.store.tensors["own"]
-        assert engine.pieces.strategy.uploads == {"items", "loss"}
+        trainer = self.trained(2)
+        own = self.people(trainer).store.tensors["own"]
+        assert trainer.server.agreement.uploads == {"items", "loss"}
         assert not torch.equal(own[0], own[1])
 
     def test_rates_shrink_round_by_round(self):
@@ -84,7 +84,7 @@ class TestStopping(FedRAPConformance):
     options = {**FedRAPConformance.options, "tolerance": 0.1}
 
     def test_some_stop_and_some_do_not(self):
-        ends = {t: self.trained(1, options={**self.options, "tolerance": t}).state()["client.own"] for t in (0.0, 0.1)}
+        ends = {t: self.trained(1, options={"tolerance": t}).state()["client.own"] for t in (0.0, 0.1)}
         same = (ends[0.0] == ends[0.1]).flatten(1).all(dim=1)
         assert 0 < int(same.sum()) < len(same)
 
@@ -138,10 +138,11 @@ def test_curriculum_values(round_, expected):
 
 def test_whole_tables_need_small_weights():
     """With default rates a step multiplies the distance of the tables by 1 + 4 λ(t) · 1000."""
-    plain_rates = {"dim": 4, "terms": "table"}
-    TestWholeTables().trained(3, options={**plain_rates, "independence": 1e-6, "sparsity": 1e-6})
+    case = TestWholeTables()
+    case.options = {"dim": 4, "terms": "table"}
+    case.trained(3, options={"independence": 1e-6, "sparsity": 1e-6})
     with pytest.raises(DivergedError, match="independence"):
-        TestWholeTables().trained(3, options=plain_rates)
+        case.trained(3)
 
 
 @pytest.mark.parametrize("norm", ["l2", "max", "nuclear"])

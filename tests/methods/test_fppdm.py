@@ -11,7 +11,7 @@ from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
-from confed.evaluation.domains import DomainEvaluator
+from confed.evaluation.domains import Examination
 from confed.methods.fppdm import FPPDM, FPPDMPlus
 from confed.models import graph_silo
 from confed.models.compactness import CoClustering
@@ -20,14 +20,16 @@ from confed.models.learner import batches_of
 from confed.models.preference import Batch
 from confed.protocol import COLD
 from confed.random import Stream
+from confed.runs.prepare import Experiment
 from confed.runs.settings import resolve
-from tests.conformance import SEED, assert_equal_states
-from tests.silo_conformance import SiloConformance
+from confed.testing import CompanyConformance, FederatedConformance, assert_equal_states, tiny_domains
+from confed.testing.conformance import SEED
+from tests.methods.companies import received
 
 SMALL = {"dim": 6, "batch_size": 32, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.01}
 
 
-class TestFPPDM(SiloConformance):
+class TestFPPDM(CompanyConformance):
     method = "fppdm"
     options = {**SMALL, "alignment": 0.5}
     uploads = ("mean", "deviation")
@@ -36,20 +38,19 @@ class TestFPPDM(SiloConformance):
     def test_a_silo_equals_the_oracle(self, block, monkeypatch):
         """A round with a target: the fused graph encoder against dense layers, loops over pairs and torch's Adam."""
         monkeypatch.setattr(graph_silo, "BLOCK", block)
-        engine = self.engine_after_a_round(self.engine())
-        name = next(iter(engine.silos))
-        fresh = self.engine().silos[name]
-        silo = engine.silos[name]
-        received = engine._received(name)
+        trainer = self.trained(1)
+        name, silo = next(iter(self.companies(trainer).silos.items()))
+        fresh = self.companies(self.federation()).silos[name]
+        heard = received(trainer, name)
         data = silo.data
         edges = list(zip(data.positives.row_of.tolist(), data.positives.values.tolist(), strict=True))
         oracle = PlainFPPDM(data.users, data.items, edges, 6, 3)
         oracle.load(fresh.params)
         batches = [b for epoch in range(2) for b in batches_of(32, *fresh.rows(2, epoch))]
-        rows = unnamed(received.tensors)
+        rows = unnamed(heard)
         target = {int(u): (rows[k, :6], rows[k, 6:]) for k, u in enumerate(fresh.shared.users)}
         train(oracle, batches, 0.01, 0.5, target)
-        fresh.train(2, received.tensors)
+        fresh.train(2, heard)
         assert [tuple(t.shape)[1] for name, t in fresh.params.items() if "nodes" in name] == {64: [6], 4: [4, 2]}[block]
         torch.testing.assert_close(joined(fresh.params), oracle.nodes, rtol=1e-8, atol=1e-8)
         for stack in ("mean", "deviation"):
@@ -57,29 +58,25 @@ class TestFPPDM(SiloConformance):
                 found, expected = fresh.params[f"{stack}_{layer}"], getattr(oracle, stack)[layer]
                 torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-8)
 
-    def test_alone_nothing_travels(self):
-        engine = self.trainer(options={**SMALL, "variant": "alone"})
-        report = engine.round(1, {})
-        assert (report.upload_bytes, report.download_bytes) == (0, 0)
-        assert engine.views == ("local",)
-        with pytest.raises(ConfedError, match="can be scored under local"):
-            self.trainer(options={**SMALL, "variant": "alone", "view": "global"})
-        assert engine.upload_parts() == {}
-        assert not engine.server.state()
+    def test_the_parts_of_an_upload_are_the_companies_messages(self):
+        done = self.trained(1).round(2)
+        parts = self.chosen.upload_parts(self.terms(), self.cut())
+        assert set(parts) == set(self.cut().parts)
+        assert sum(parts.values()) == done.upload_bytes
 
     def test_the_first_round_knows_no_target(self):
         """λ_P does nothing in round 1 (D-37) and something in round 2."""
-        weak, strong = (self.trained(1, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        weak, strong = (self.trained(1, options={"alignment": w}) for w in (0.0, 5.0))
         assert_equal_states(weak.state(), strong.state(), tolerance=0)
-        weak, strong = (self.trained(2, options={**self.options, "alignment": w}) for w in (0.0, 5.0))
+        weak, strong = (self.trained(2, options={"alignment": w}) for w in (0.0, 5.0))
         assert any(not torch.equal(weak.state()[name], value) for name, value in strong.state().items())
 
     def test_alignment_brings_the_companies_ideas_together(self):
         def apart(weight):
-            engine = self.trained(6, options={**self.options, "alignment": weight})
+            trainer = self.trained(6, options={"alignment": weight})
             total = 0.0
-            for name, silo in engine.silos.items():
-                rows = unnamed(engine._received(name).tensors)
+            for name, silo in self.companies(trainer).silos.items():
+                rows = unnamed(received(trainer, name))
                 total += float((unnamed(silo.share()) - rows).square().sum(dim=1).mean())
             return total
 
@@ -87,8 +84,8 @@ class TestFPPDM(SiloConformance):
 
     def test_companies_begin_alike_if_they_agreed_to(self):
         for common in (True, False):
-            engine = self.engine(options={**self.options, "common_start": common})
-            first, second = list(engine.silos.values())[:2]
+            trainer = self.federation(options={"common_start": common})
+            first, second = list(self.companies(trainer).silos.values())[:2]
             assert torch.equal(first.params["mean_0"], second.params["mean_0"]) == common
             both = sorted(set(first.shared.people.tolist()) & set(second.shared.people.tolist()))
             rows = []
@@ -99,7 +96,22 @@ class TestFPPDM(SiloConformance):
             assert not torch.equal(joined(first.params)[-5:], joined(second.params)[-5:])
 
 
-class TestColdUsers(SiloConformance):
+class TestAlone(FederatedConformance):
+    """Companies that exchange nothing."""
+
+    method = "fppdm"
+    options = {**SMALL, "variant": "alone"}
+
+    def test_nothing_travels(self):
+        trainer = self.federation()
+        done = trainer.round(1)
+        assert (done.upload_bytes, done.download_bytes) == (0, 0)
+        assert trainer.views == ("local",)
+        assert self.chosen.upload_parts(self.terms(), self.cut()) == {}
+        assert not trainer.server.strategy.state()
+
+
+class TestColdUsers(CompanyConformance):
     """Companies that are told about users of whom they have nothing themselves."""
 
     method = "fppdm"
@@ -112,15 +124,12 @@ class TestColdUsers(SiloConformance):
     def cut_with_other_held_out_items(self):
         return cold_cut_with_other_held_out_items()
 
-    def metrics(self, trainer, number):
-        evaluator = DomainEvaluator(self.cut(), TINY_COLD, SEED)
-        cards = {view: evaluator.scorecard() for view in trainer.views}
-        trainer.round(number, cards)
-        return {view: card.result().metrics("test") for view, card in cards.items()}
+    def examination(self):
+        return Examination.of(self.cut(), TINY_COLD, SEED)
 
     def test_more_is_heard_than_told(self):
-        report = self.engine_after_a_round(self.engine()).round(2, {})
-        assert report.download_bytes > report.upload_bytes
+        done = self.trained(1).round(2)
+        assert done.download_bytes > done.upload_bytes
 
 
 def cold_data():
@@ -147,17 +156,17 @@ def cold_cut_with_other_held_out_items():
 TINY_COLD = COLD.model_copy(update={"negatives": 15, "select_metric": "mrr@16"})
 
 
-class TestFPPDMPlus(SiloConformance):
+class TestFPPDMPlus(CompanyConformance):
     method = "fppdm++"
     options = {**SMALL, "clusters": 3}
     uploads = ("mean", "deviation")
 
     def test_without_its_weight_it_is_fppdm(self):
-        options = {key: value for key, value in self.options.items() if key != "clusters"}
-        plus = self.trained(options={**options, "clustering": 0.0})
         plain = self.trained()
+        self.options = SMALL
+        plus = self.trained(options={"clustering": 0.0})
         self.method = "fppdm"
-        same = self.trained(options=options)
+        same = self.trained()
         assert_equal_states(plus.state(), same.state(), tolerance=0)
         assert any(not torch.equal(plain.state()[name], value) for name, value in same.state().items())
 
@@ -165,9 +174,9 @@ class TestFPPDMPlus(SiloConformance):
         """Spread within the clusters that co-clustering finds, as a share of the spread of all: less with it."""
 
         def within(weight):
-            engine = self.trained(4, options={**self.options, "clustering": weight})
+            trainer = self.trained(4, options={"clustering": weight})
             shares = []
-            for silo in engine.silos.values():
+            for silo in self.companies(trainer).silos.values():
                 points = silo.user_points().detach()
                 cluster = CoClustering(3).assign(points, Stream.of(0, "test"), 0).argmax(dim=1)
                 centres = torch.stack([points[cluster == one].mean(dim=0) for one in cluster])
@@ -180,8 +189,8 @@ class TestFPPDMPlus(SiloConformance):
     @pytest.mark.parametrize("every", [1, 2, 5])
     def test_seldom_means_with_so_much_more_weight(self, every):
         """With one cluster λ_C ℓ_C is known: the spread around the middle of the batch."""
-        options = {**self.options, "clusters": 1, "clustering": 0.3, "cluster_every": every}
-        silo = next(iter(self.engine(options=options).silos.values()))
+        trainer = self.federation(options={"clusters": 1, "clustering": 0.3, "cluster_every": every})
+        silo = next(iter(self.companies(trainer).silos.values()))
         points = silo.user_points().detach()
         spread = float((points - points.mean(dim=0)).square().sum(dim=1).mean())
         nobody = torch.zeros(0, dtype=torch.long)
@@ -194,7 +203,7 @@ class TestFPPDMPlus(SiloConformance):
         assert pulled == pytest.approx([0.3 * every * spread if n % every == 0 else 0.0 for n in range(len(pulled))])
 
 
-class TestPoints(SiloConformance):
+class TestPoints(CompanyConformance):
     """FPPDM++ (P): no deviations anywhere."""
 
     method = "fppdm++"
@@ -202,7 +211,7 @@ class TestPoints(SiloConformance):
     uploads = ("mean",)
 
 
-class TestBare(SiloConformance):
+class TestBare(CompanyConformance):
     """FPPDM++ (B): points, and no co-clustering."""
 
     method = "fppdm++"
@@ -239,6 +248,16 @@ def test_variants(method, options, expected):
 def test_options_that_would_do_nothing_are_refused(method, options, name):
     with pytest.raises(ConfedError, match=f"^method {re.escape(method)}: {name} does nothing with "):
         resolve(method, "douban", options=options)
+
+
+@pytest.mark.parametrize(
+    ("options", "views"), [({"view": "pushed"}, "local or global"), ({"view": "global", "variant": "alone"}, "local")]
+)
+def test_views_that_there_are_not_are_refused(options, views):
+    few = {"negatives": 15, "more_negatives": (), "cutoffs": (5, 10), "population": "all"}
+    settings = resolve("fppdm", "tiny", protocol="warm", options={**SMALL, **few, **options})
+    with pytest.raises(ConfedError, match=f"fppdm can be scored under {views}$"):
+        Experiment.prepare(settings, tiny_domains.domains())
 
 
 def test_settings_of_the_paper():

@@ -43,12 +43,11 @@ def test_co_clustering_finds_the_planted_groups(folder):
     """The clusters of all users agree with the groups. They do so without ℓ_C as well: it acts on what it finds."""
     found = run("fppdm++", folder, alignment=0.5, clusters=3)
     truth = synthetic_domains_truth(**WORLD)
-    experiment = found._prepared()
     agreement = {}
-    for name, silo in experiment.trainer.silos.items():
+    for name, silo in found.companies().items():
         points = silo.user_points().detach()
         group = CoClustering(clusters=3).assign(points, Stream.of(0, "all users"), 0).argmax(dim=1)
-        planted = [truth[user] for user in experiment.cut.parts[name].user_ids]
+        planted = [truth[user] for user in found.user_ids(name)]
         agreement[name] = adjusted_rand_score(planted, group)
     assert agreement["b"] > 0.8
     assert agreement["c"] > 0.8

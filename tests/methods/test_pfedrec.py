@@ -4,11 +4,11 @@ import torch
 from benchmarks.plain import PlainFederation, PlainLinear, PlainStep
 
 from confed.methods.registry import method_named
-from tests.conformance import FederatedConformance, Oracle
-from tests.tiny import ITEMS, USERS
+from confed.testing.tiny import ITEMS, USERS
+from tests.oracle import Oracle, OracleConformance
 
 
-class PFedRecConformance(FederatedConformance):
+class PFedRecConformance(OracleConformance):
     options = {"batch_size": 16, "local_epochs": 2, "dim": 8}
 
     def oracle(self, config, items):
@@ -35,17 +35,16 @@ class TestPFedRec(PFedRecConformance):
         assert self.trainer().views == ("local", "global")
 
     def test_server_table_is_the_exact_mean(self):
-        engine = self.engine()
-        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.arange(USERS))
+        trainer = self.federation()
+        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.arange(USERS))
         dense = cohort.upload(["items"]).tensors["items"].dense()
-        reference = self.engine()
-        reference.round(1, {})
-        torch.testing.assert_close(reference.state()["server.items"], dense.mean(dim=0), rtol=0, atol=1e-12)
+        found = self.trained(1).state()["server.items"]
+        torch.testing.assert_close(found, dense.mean(dim=0), rtol=0, atol=1e-12)
 
     def test_rows_nobody_draws_do_not_move(self):
-        engine = self.engine()
-        before = engine.state()["server.items"].clone()
-        cohort = engine.gateway.train_chunk(1, engine.pieces.strategy.download(), np.array([0]))
+        trainer = self.federation()
+        before = trainer.state()["server.items"].clone()
+        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.array([0]))
         dense = cohort.upload(["items"]).tensors["items"].dense()[0]
         untouched = np.setdiff1d(np.arange(ITEMS), cohort.rows.touched[0].numpy())
         assert len(untouched) and torch.equal(dense[untouched], before[untouched])
@@ -74,6 +73,6 @@ class TestPFedRec(PFedRecConformance):
 
 def test_bytes_are_dense_tables_both_ways():
     """decisions.md "Traffic": |P| · m · d floats up and down, and a header of some hundred bytes."""
-    report = TestPFedRec().trainer(dtype="float32").round(1, {})
-    for way in (report.upload_bytes, report.download_bytes):
+    done = TestPFedRec().trainer(dtype="float32").round(1)
+    for way in (done.upload_bytes, done.download_bytes):
         assert 0 < way / USERS - ITEMS * 8 * 4 < 500

@@ -14,11 +14,11 @@ from confed.methods.registry import METHODS, all_methods, method_named
 MODULE = """
 from confed.clients.backbones import Dot
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
-class FedAvgMF(FederatedMethod):
+class FedAvgMF(DeviceMethod):
     name = "fedavg-mf"
     title = "FedAvg on matrix factorisation"
     citation = "none"

@@ -4,7 +4,7 @@ from benchmarks.plain import PlainFederation, PlainStep
 from torch import nn
 
 import confed
-from tests.conformance import FederatedConformance, Oracle
+from tests.oracle import Oracle, OracleConformance
 from tests.realdata import require
 
 
@@ -17,7 +17,7 @@ class PlainScalar(nn.Module):
         return self.value[item, 0]
 
 
-class TestScalar(FederatedConformance):
+class TestScalar(OracleConformance):
     method = "scalar"
     options = {"batch_size": 16}
 

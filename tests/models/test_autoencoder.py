@@ -12,7 +12,7 @@ from confed.models.distributions import SMALLEST, unnamed
 from confed.models.silo import Shared
 from confed.ragged import Ragged
 from confed.random import keyed
-from tests.conformance import assert_equal_states
+from confed.testing import assert_equal_states
 
 SMALL = {"dim": 5, "batch_size": 4, "local_epochs": 2, "learning_rate": 0.01, "alignment": 0.5, "init_deviation": 0.3}
 ROWS = [[0, 2, 5], [1, 2], [], [3, 4, 5, 7], [0, 6], [2, 3], [], [1, 5, 6], [0, 2, 5]]

@@ -4,13 +4,15 @@ import torch
 from torch.nn import functional
 
 from confed import scoring
+from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.initial import initial, normal
 from confed.models import base
-from confed.models.base import EpochTrainer, OneShotTrainer, PointwiseConfig, PointwiseTrainer
+from confed.models.base import EpochModel, OneShotModel, PointwiseConfig, PointwiseModel
+from confed.models.trainer import OnePlace
 from confed.ragged import Ragged
-from tests.conformance import Recorder, assert_equal_states
+from confed.testing import Recorder, assert_equal_states
 
 
 def data(*rows, items=12):
@@ -21,7 +23,7 @@ def data(*rows, items=12):
 SMALL = data([0, 1, 2], [2, 3], [4, 5, 6, 7], [0, 8])
 
 
-class Quadratic(EpochTrainer):
+class Quadratic(EpochModel):
     """|x − 1|², one step an epoch, on a parameter whose first row never gets a gradient after epoch 1."""
 
     def __init__(self, seed=0):
@@ -39,7 +41,7 @@ class Quadratic(EpochTrainer):
         return lambda clients: self.params["x"].sum().expand(len(clients), SMALL.items)
 
 
-class Counter(OneShotTrainer):
+class Counter(OneShotModel):
     fits = 0
 
     def fit(self):
@@ -50,7 +52,7 @@ class Counter(OneShotTrainer):
         return lambda clients: self.model["scores"][clients]
 
 
-class Rows(PointwiseTrainer):
+class Rows(PointwiseModel):
     """Keeps what it is asked to learn from."""
 
     def __init__(self, data, seed=0, **options):
@@ -66,18 +68,18 @@ class Rows(PointwiseTrainer):
 
 
 def test_adam_is_torch_s_and_rows_without_gradient_keep_moving():
-    trainer = Quadratic()
-    x = trainer.params["x"].clone().requires_grad_()
+    model = Quadratic()
+    x = model.params["x"].clone().requires_grad_()
     plain = torch.optim.Adam([x], lr=0.1, foreach=False)
     for number in (1, 2, 3):
-        before = trainer.params["x"].clone()
-        trainer.train(number)
+        before = model.params["x"].clone()
+        model.train(number)
         x.grad = 2.0 * (x.detach() - 1.0)
         if number > 1:
             x.grad[0] = 0.0
         plain.step()
-        assert not torch.equal(before[0], trainer.params["x"][0])
-    torch.testing.assert_close(trainer.params["x"], x.detach(), rtol=1e-12, atol=1e-12)
+        assert not torch.equal(before[0], model.params["x"][0])
+    torch.testing.assert_close(model.params["x"], x.detach(), rtol=1e-12, atol=1e-12)
 
 
 def test_three_epochs_are_one_a_load_and_two():
@@ -105,32 +107,31 @@ def test_the_state_before_the_first_epoch_is_complete():
     assert set(fresh.state()) == names
 
 
-def test_loading_does_not_tie_the_trainer_to_the_state():
-    trainer = Quadratic()
-    trainer.train(1)
-    state = {name: value.clone() for name, value in trainer.state().items()}
+def test_loading_does_not_tie_the_model_to_the_state():
+    model = Quadratic()
+    model.train(1)
+    state = {name: value.clone() for name, value in model.state().items()}
     kept = {name: value.clone() for name, value in state.items()}
-    trainer.load(state)
-    trainer.train(2)
+    model.load(state)
+    model.train(2)
     assert_equal_states(state, kept, tolerance=0)
 
 
 def test_a_diverging_loss_is_an_error_with_advice():
-    trainer = Quadratic()
-    trainer.params["x"].fill_(torch.inf)
+    model = Quadratic()
+    model.params["x"].fill_(torch.inf)
     with pytest.raises(ConfedError, match=r"epoch 4.*learning_rate"):
-        trainer.round(4, {})
+        model.train(4)
 
 
 def test_one_shot_models_are_fitted_once():
-    trainer = Counter(SMALL, 0, "float32")
-    assert trainer.state() == {}
-    reports = [trainer.round(number, {}) for number in (1, 2)]
-    assert trainer.fits == 1
-    assert [report.loss for report in reports] == [None, None]
+    model = Counter(SMALL, 0, "float32")
+    assert model.state() == {}
+    assert [model.train(number) for number in (1, 2)] == [None, None]
+    assert model.fits == 1
     loaded = Counter(SMALL, 0, "float32")
-    loaded.load(trainer.state())
-    loaded.round(2, {})
+    loaded.load(model.state())
+    loaded.train(2)
     assert loaded.fits == 0
 
 
@@ -139,33 +140,38 @@ def test_scores_arrive_in_chunks_that_do_not_matter(monkeypatch, values):
     monkeypatch.setattr(scoring, "_SCORE_VALUES", values)
     sizes = []
 
-    class Card(Recorder):
-        def add(self, clients, logits):
-            sizes.append(len(clients))
-            super().add(clients, logits)
+    class Spied(Counter):
+        def scorer(self):
+            whole = super().scorer()
 
-    card = Card(4, 12)
-    Counter(SMALL, 0, "float32").round(1, {"global": card})
-    assert torch.equal(card.scores, torch.arange(48.0, dtype=torch.float64).view(4, 12))
+            def score(clients):
+                sizes.append(len(clients))
+                return whole(clients)
+
+            return score
+
+    recorder = Recorder(4, 12)
+    OnePlace({ONLY: Spied(SMALL, 0, "float32")}, {ONLY: recorder}).round(1, ["global"])
+    assert torch.equal(recorder.scores, torch.arange(48.0, dtype=torch.float64).view(4, 12))
     assert max(sizes) * SMALL.items <= max(values, SMALL.items)
 
 
 def test_a_pointwise_epoch_has_every_positive_and_q_distinct_negatives_for_each():
-    trainer = Rows(SMALL, train_negatives=3, batch_size=5)
-    loss = trainer.epoch(1)
-    positives = sorted((user, item) for user, item, label in trainer.seen if label == 1.0)
+    model = Rows(SMALL, train_negatives=3, batch_size=5)
+    loss = model.epoch(1)
+    positives = sorted((user, item) for user, item, label in model.seen if label == 1.0)
     assert positives == sorted(zip(SMALL.positives.row_of.tolist(), SMALL.positives.values.tolist(), strict=True))
-    negatives = [(user, item) for user, item, label in trainer.seen if label == 0.0]
+    negatives = [(user, item) for user, item, label in model.seen if label == 0.0]
     assert len(negatives) == 3 * len(positives)
     assert not set(negatives) & set(positives)
-    labels = torch.tensor([label for _, _, label in trainer.seen])
+    labels = torch.tensor([label for _, _, label in model.seen])
     expected = functional.binary_cross_entropy_with_logits(torch.full_like(labels, 0.25), labels)
     assert loss == pytest.approx(float(expected))
 
 
 def test_rows_are_redrawn_and_reshuffled_every_epoch():
-    trainer = Rows(SMALL)
-    first, again, second = trainer.rows(1), trainer.rows(1), trainer.rows(2)
+    model = Rows(SMALL)
+    first, again, second = model.rows(1), model.rows(1), model.rows(2)
     assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
     assert not torch.equal(first[1], second[1])
     assert not torch.equal(first[0], second[0])
@@ -174,8 +180,8 @@ def test_rows_are_redrawn_and_reshuffled_every_epoch():
 def test_the_protocol_s_excluded_items_are_never_negatives():
     everything_but_eleven = Ragged.of([list(range(11))] * 4)
     leaky = TrainingData(SMALL.items, SMALL.positives, everything_but_eleven)
-    trainer = Rows(leaky, train_negatives=1)
-    _, items, labels = trainer.rows(1)
+    model = Rows(leaky, train_negatives=1)
+    _, items, labels = model.rows(1)
     assert set(items[labels == 0].tolist()) == {11}
 
 

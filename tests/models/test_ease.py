@@ -8,8 +8,8 @@ from confed.errors import ConfedError
 from confed.methods.ease import EASE
 from confed.models.ease import item_weights
 from confed.ragged import Ragged
-from tests import tiny
-from tests.conformance import Recorder
+from confed.testing import tiny
+from tests.models.scores import scores_of
 
 
 def brute_force(X, regularisation):
@@ -35,22 +35,21 @@ def test_weights_solve_the_problem_with_a_zero_diagonal(regularisation):
 def test_scores_are_the_users_rows_times_the_weights():
     data = tiny.cut().training
     method = EASE()
-    trainer = method.trainer(method.config("tiny", {"regularisation": 3.0}), data, 0, "float64")
-    card = Recorder(tiny.USERS, tiny.ITEMS)
-    trainer.round(1, {"global": card})
+    model = method.model(method.config("tiny", {"regularisation": 3.0}), data, 0, "float64")
+    model.train(1)
     X = np.zeros((tiny.USERS, tiny.ITEMS))
     X[data.positives.row_of, data.positives.values] = 1.0
-    np.testing.assert_allclose(card.scores.numpy(), X @ brute_force(X, 3.0), atol=1e-9)
+    np.testing.assert_allclose(scores_of(model).numpy(), X @ brute_force(X, 3.0), atol=1e-9)
 
 
 def test_single_precision_is_kept():
-    trainer = EASE().trainer(EASE().config("tiny", {}), tiny.cut().training, 0, "float32")
-    trainer.round(1, {})
-    assert trainer.state()["weights"].dtype == torch.float32
-    assert trainer.scorer()(torch.arange(2)).dtype == torch.float32
+    model = EASE().model(EASE().config("tiny", {}), tiny.cut().training, 0, "float32")
+    model.train(1)
+    assert model.state()["weights"].dtype == torch.float32
+    assert model.scorer()(torch.arange(2)).dtype == torch.float32
 
 
 def test_a_catalogue_that_does_not_fit_is_refused_before_anything_is_computed():
     positives = Ragged.of([[0, 1], [2]])
     with pytest.raises(ConfedError, match=r"200,000 items would take 320 GB.*ials"):
-        EASE().trainer(EASE().config("tiny", {}), TrainingData(200_000, positives, positives), 0, "float32")
+        EASE().model(EASE().config("tiny", {}), TrainingData(200_000, positives, positives), 0, "float32")

@@ -8,19 +8,16 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from confed.data.domain_split import DomainSplit, split_domains
-from confed.data.matching import match
 from confed.data.split import TrainingData
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
-from confed.evaluation.domains import DomainEvaluator
 from confed.methods.etl import ETL
 from confed.models.binary_rows import dropout_factors
-from confed.models.etl import ETLTrainer, persons
+from confed.models.etl import persons
 from confed.protocol import COLD, WARM
 from confed.ragged import Ragged
 from confed.random import keyed
-from tests import tiny_domains
-from tests.conformance import Recorder, assert_equal_states
+from confed.testing import assert_equal_states
 
 SMALL = {"dim": 4, "batch_size": 5, "learning_rate": 0.01, "init_deviation": 0.3}
 TINY = WARM.model_copy(update={"negatives": 15, "more_negatives": (), "cutoffs": (5, 10), "population": "all"})
@@ -38,16 +35,20 @@ def cut(domains=2):
     return split_domains(data(domains), TINY, 0)
 
 
-def trainer(of=None, seed=5, **options):
+def fresh(of=None, seed=5, **options):
     method = ETL()
-    return method.trainer(method.config("tiny", {**SMALL, **options}), of or cut(), seed, "float64")
+    return method.model(method.config("tiny", {**SMALL, **options}), of or cut(), seed, "float64")
 
 
 def trained(rounds=2, of=None, **options):
-    made = trainer(of, **options)
+    made = fresh(of, **options)
     for number in range(1, rounds + 1):
-        made.round(number, {})
+        made.train(number)
     return made
+
+
+def scores_of(model, name):
+    return model.scorer_of(name)(torch.arange(len(model.persons[name])))
 
 
 def without_interactions(of, domain, users):
@@ -124,7 +125,7 @@ def gradients(loss, params):
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 5.0])
 def test_the_model_is_trained_on_the_formulas(weight):
-    ours = trainer(without_interactions(cut(), "b", {1, 4}), dropout=0.0, orthogonality=weight)
+    ours = fresh(without_interactions(cut(), "b", {1, 4}), dropout=0.0, orthogonality=weight)
     plain, everybody = Plain(ours), torch.arange(ours.people)
     assert 0 < int((ours.known["a"] & ours.known["b"]).sum()) < ours.people
     mine, theirs = ours.model_loss(everybody, draws), plain.model_loss(everybody, weight)
@@ -134,7 +135,7 @@ def test_the_model_is_trained_on_the_formulas(weight):
 
 
 def test_the_discriminators_are_trained_on_the_formulas():
-    ours = trainer(dropout=0.0)
+    ours = fresh(dropout=0.0)
     people = torch.tensor([7, 0, 20, 13, 2])
     prior = torch.randn(5, 4, generator=draws("prior"), dtype=torch.float64)
     mine, theirs = ours.judges_loss(people, draws), Plain(ours).judges_loss(people, prior)
@@ -145,7 +146,7 @@ def test_the_discriminators_are_trained_on_the_formulas():
 
 
 def test_dropout_strikes_out_ones_of_rows_and_hidden_values_of_judges():
-    ours = trainer(dropout=0.5)
+    ours = fresh(dropout=0.5)
     plain, people = Plain(ours), torch.tensor([3, 1])
     known = people[ours.known["a"][people]]
     counts = [len(ours.rows["a"][int(person)]) for person in known]
@@ -166,14 +167,14 @@ def test_people_are_matched():
     for name, part in cut().parts.items():
         for user, person in zip(part.user_ids, found[name].tolist(), strict=True):
             assert ids.setdefault(person, user) == user
-    assert len(ids) == len(set(ids.values())) == trainer().people == cut().users
+    assert len(ids) == len(set(ids.values())) == fresh().people == cut().users
     assert sorted(ids) == list(range(len(ids)))
 
 
 @pytest.mark.parametrize("domain", ["a", "b"])
 def test_a_domain_learns_nothing_from_people_it_does_not_know(domain):
     """Somebody without interactions is no row of dislikes: neither domain's view of him is trained there."""
-    ours = trainer(without_interactions(cut(), "b", {0, 1, 2}), dim=32)
+    ours = fresh(without_interactions(cut(), "b", {0, 1, 2}), dim=32)
     strangers = torch.nonzero(~ours.known[domain])[:, 0]
     found = dict(zip(ours.params, gradients(ours.model_loss(strangers, draws), ours.params), strict=True))
     for name, gradient in found.items():
@@ -184,28 +185,28 @@ def test_a_domain_learns_nothing_from_people_it_does_not_know(domain):
 
 
 def test_nobody_in_common_in_a_batch():
-    ours = trainer()
+    ours = fresh()
     alone = torch.nonzero(ours.known["a"] ^ ours.known["b"])[:, 0]
     only_a = torch.nonzero(~ours.known["b"])[:, 0]
     for people in (alone, only_a):
         torch.testing.assert_close(
-            trainer(dropout=0.0).model_loss(people, draws), Plain(trainer(dropout=0.0)).model_loss(people, 1.0)
+            fresh(dropout=0.0).model_loss(people, draws), Plain(fresh(dropout=0.0)).model_loss(people, 1.0)
         )
 
 
 def test_an_orthogonal_map_leads_there_and_back():
-    ours = trainer(dropout=0.0)
+    ours = fresh(dropout=0.0)
     with torch.no_grad():
         ours.params["map"].copy_(torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=keyed("q")))[0])
     everybody = torch.arange(ours.people)
-    heavy = trainer(dropout=0.0, orthogonality=1e3)
+    heavy = fresh(dropout=0.0, orthogonality=1e3)
     heavy.load(ours.state())
     torch.testing.assert_close(heavy.model_loss(everybody, draws), ours.model_loss(everybody, draws))
 
 
 def test_every_third_batch_trains_the_discriminators_and_them_alone():
     """24 people in batches of 12: batches 3 and 6, counted through three epochs."""
-    ours = trainer(batch_size=12)
+    ours = fresh(batch_size=12)
     who = []
 
     def spied(kind, train, still, others):
@@ -223,12 +224,12 @@ def test_every_third_batch_trains_the_discriminators_and_them_alone():
     ours._train_model = spied("model", ours._train_model, lambda: ours.judges, lambda: ours.params)
     ours._train_judges = spied("judges", ours._train_judges, lambda: ours.params, lambda: ours.judges)
     for number in (1, 2, 3):
-        ours.round(number, {})
+        ours.train(number)
     assert who == ["model", "model", "judges", "model", "model", "judges"]
 
 
 def test_steps_are_those_of_adam_and_sgd_with_decay_in_the_gradient():
-    ours, people = trainer(weight_decay=0.1), torch.arange(8)
+    ours, people = fresh(weight_decay=0.1), torch.arange(8)
     copies = [value.detach().clone().requires_grad_() for value in ours.params.values()]
     adam = torch.optim.Adam(copies, lr=0.01, weight_decay=0.1, foreach=False)
     for copy, gradient in zip(copies, gradients(ours.model_loss(people, draws), ours.params), strict=True):
@@ -245,16 +246,16 @@ def test_steps_are_those_of_adam_and_sgd_with_decay_in_the_gradient():
 
 
 def test_an_epoch_of_discriminators_alone_has_no_loss_of_the_model():
-    ours = trainer(batch_size=100)
-    losses = [ours.round(number, {}).loss for number in (1, 2, 3, 4)]
+    ours = fresh(batch_size=100)
+    losses = [ours.train(number) for number in (1, 2, 3, 4)]
     assert [loss is None for loss in losses] == [False, False, True, False]
 
 
 def test_the_loss_is_the_mean_over_the_people_the_model_was_trained_on():
-    ours, same = trainer(batch_size=100), trainer(batch_size=100)
+    ours, same = fresh(batch_size=100), fresh(batch_size=100)
     order = torch.randperm(ours.people, generator=keyed(5, "shuffle", 1))
     expected = float(same.model_loss(order, draws).detach()) / ours.people
-    assert ours.round(1, {}).loss == pytest.approx(expected)
+    assert ours.train(1) == pytest.approx(expected)
 
 
 def test_same_seed_same_result_and_another_seed_another():
@@ -270,71 +271,47 @@ def test_state_survives_a_file_and_resumes_exactly(tmp_path, batch_size):
     state = ours.state()
     assert {name.split("/")[0] for name in state} == {"model", "discriminators"}
     save_file({name: tensor.clone().contiguous() for name, tensor in state.items()}, tmp_path / "state")
-    fresh = trainer(batch_size=batch_size)
-    fresh.load(load_file(tmp_path / "state"))
-    evaluator = DomainEvaluator(cut(), TINY, 5)
-    results = []
-    for one in (ours, fresh):
-        for number in (3, 4):
-            card = evaluator.scorecard()
-            one.round(number, {"global": card})
-            results.append(card.result().metrics("test"))
-    assert results[:2] == results[2:]
-    assert_equal_states(ours.state(), fresh.state(), tolerance=0)
-
-
-def pair(of):
-    """The first two domains of a split of three."""
-    parts = {name: of.parts[name] for name in ("a", "b")}
-    return DomainSplit(parts, match({name: part.user_ids for name, part in parts.items()}))
-
-
-def test_held_out_items_are_unreachable():
-    """Other held-out items, the same training items: training cannot tell the difference."""
-    ours, other = pair(tiny_domains.cut()), pair(tiny_domains.cut_with_other_held_out_items())
-    assert all((ours.parts[name].test != other.parts[name].test).any() for name in "ab")
-    assert_equal_states(trained(of=ours).state(), trained(of=other).state(), tolerance=0)
-
-
-class Recorders:
-    def __init__(self):
-        self.of = {name: Recorder(part.users, part.items) for name, part in cut().parts.items()}
-
-    def __getitem__(self, name):
-        return self.of[name]
+    resumed = fresh(batch_size=batch_size)
+    resumed.load(load_file(tmp_path / "state"))
+    for number in (3, 4):
+        assert ours.train(number) == resumed.train(number)
+        assert all(torch.equal(scores_of(ours, name), scores_of(resumed, name)) for name in ours.names)
+    assert_equal_states(ours.state(), resumed.state(), tolerance=0)
 
 
 def test_scores_are_those_of_the_domain_s_own_decoder():
-    ours, cards = trainer(), Recorders()
-    report = ours.round(1, {"global": cards})
-    assert report.participants == cut().users
+    ours = trained(1)
     plain = Plain(ours)
     for name in ours.names:
+        scores = scores_of(ours, name)
         for user, person in enumerate(ours.persons[name].tolist()):
             latent = torch.relu(plain.feature(name, person))
             expected = ours.params[f"{name}.output"] @ latent + ours.params[f"{name}.output_bias"]
-            torch.testing.assert_close(cards[name].scores[user], expected.detach())
+            torch.testing.assert_close(scores[user], expected.detach())
 
 
-def test_serving_scores_as_the_round_was_scored():
-    ours, cards = trained(1), Recorders()
-    ours.round(2, {"global": cards})
+def test_serving_takes_the_model_without_its_discriminators():
+    ours = trained(2)
+    scores = {name: scores_of(ours, name) for name in ours.names}
     state = ours.serving_state()
-    ours.round(3, {})
+    ours.train(3)
     assert all(name.startswith("model/param.") for name in state)
-    for name in cut().parts:
-        served = trainer().serve(state, 2, np.array([3, 0]), domain=name)
-        torch.testing.assert_close(served, cards[name].scores[[3, 0]])
-        assert not served.requires_grad
+    served = fresh()
+    served.load_serving(state)
+    for name, expected in scores.items():
+        found = served.scorer_of(name)(torch.tensor([3, 0]))
+        torch.testing.assert_close(found, expected[[3, 0]])
+        assert not found.requires_grad
 
 
 def test_cold_users_are_scored():
     of = split_domains(data(overlap=1.0), COLD, 0)
-    ours = trained(of=of)
+    served = fresh(of)
+    served.load_serving(trained(of=of).serving_state())
     for name, part in of.parts.items():
         cold = np.flatnonzero(part.training.positives.lengths == 0)
         assert len(cold)
-        scores = ours.serve(ours.serving_state(), 2, cold, domain=name)
+        scores = served.scorer_of(name)(torch.from_numpy(cold))
         assert bool(scores.isfinite().all())
         assert scores.shape == (len(cold), part.items)
 
@@ -355,19 +332,14 @@ def test_a_single_hidden_value():
 
 
 def test_the_loss_falls():
-    ours = trainer(batch_size=8)
-    losses = [ours.round(number, {}).loss for number in range(1, 31)]
+    ours = fresh(batch_size=8)
+    losses = [ours.train(number) for number in range(1, 31)]
     assert losses[-1] < 0.8 * losses[0]
-
-
-def test_it_has_one_view():
-    assert (ETLTrainer.view, ETLTrainer.views) == ("global", ("global",))
-    assert trainer().upload_parts() == {}
 
 
 def test_three_domains_are_refused():
     with pytest.raises(ConfedError, match=r"etl is for two domains, this data has 3 \(a, b, c\).*etl-f"):
-        trainer(cut(3))
+        fresh(cut(3))
 
 
 def test_a_loss_that_is_not_finite_is_an_error():

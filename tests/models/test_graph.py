@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from confed.models.graph import Graph
-from tests import tiny
+from confed.testing import tiny
 
 
 def dense(data, loops):

@@ -2,11 +2,12 @@ import pytest
 import torch
 
 from confed.models.graph_silo import _Power
-from tests.models.test_preference import engine
+from tests.methods.companies import silos_of
+from tests.models.test_preference import companies
 
 
 def silo():
-    return next(iter(engine().silos.values()))
+    return next(iter(silos_of(companies()).values()))
 
 
 @pytest.mark.parametrize("layers", [1, 3])

@@ -7,16 +7,16 @@ import torch
 from confed.data.split import TrainingData
 from confed.methods.ials import IALS
 from confed.ragged import Ragged
-from tests import tiny
+from confed.testing import tiny
 
 OPTIONS = {"factors": 4, "regularisation": 1.0, "alpha": 4.0, "iterations": 20}
 
 
 def fitted(data, seed=0, dtype="float64", **options):
     method = IALS()
-    trainer = method.trainer(method.config("tiny", {**OPTIONS, **options}), data, seed, dtype)
-    trainer.round(1, {})
-    return trainer
+    model = method.model(method.config("tiny", {**OPTIONS, **options}), data, seed, dtype)
+    model.train(1)
+    return model
 
 
 def test_it_ranks_a_planted_block_structure():
@@ -28,8 +28,8 @@ def test_it_ranks_a_planted_block_structure():
         for user in range(size)
     ]
     positives = Ragged.of(rows)
-    trainer = fitted(TrainingData(blocks * size, positives, positives))
-    scores = trainer.scorer()(torch.arange(blocks * size))
+    model = fitted(TrainingData(blocks * size, positives, positives))
+    scores = model.scorer()(torch.arange(blocks * size))
     for user in range(blocks * size):
         block = user // size
         left_out = [block * size + user % size, block * size + (user + 1) % size]

@@ -7,16 +7,16 @@ from confed.data.split import TrainingData
 from confed.methods.lightgcn import LightGCN
 from confed.models.graph import Graph
 from confed.ragged import Ragged
-from tests import tiny
-from tests.conformance import Recorder
+from confed.testing import tiny
+from tests.models.scores import scores_of
 
 OPTIONS = {"dim": 6, "batch_size": 64, "learning_rate": 0.02, "regularisation": 0.01}
 
 
-def trainer(data=None, seed=3, **options):
+def fresh(data=None, seed=3, **options):
     method = LightGCN()
     config = method.config("tiny", {**OPTIONS, **options})
-    return method.trainer(config, data or tiny.cut().training, seed, "float64")
+    return method.model(config, data or tiny.cut().training, seed, "float64")
 
 
 def dense(data):
@@ -65,7 +65,7 @@ def test_no_held_out_edge_is_in_the_graph(protocol):
 
 
 def test_loss_and_gradient_equal_autograd_on_the_dense_matrix():
-    ours = trainer()
+    ours = fresh()
     triples = tuple(rows[:50] for rows in ours.triples(1))
     table = ours.params["nodes"].clone().requires_grad_()
     matrix = dense(ours.data)
@@ -84,7 +84,7 @@ def test_triples_follow_the_official_sampler():
     """As many as interactions; users uniform over users, however many items they have; negatives outside training."""
     positives = Ragged.of([list(range(90)), [3], [1, 2]])
     data = TrainingData(100, positives, positives.unique())
-    ours = trainer(data)
+    ours = fresh(data)
     drawn = [ours.triples(number) for number in range(1, 41)]
     assert all(len(rows) == 93 for triples in drawn for rows in triples)
     users, liked, negatives = (torch.cat(rows) for rows in zip(*drawn, strict=True))
@@ -100,15 +100,14 @@ def test_triples_follow_the_official_sampler():
 def test_the_protocol_s_excluded_items_are_never_negatives():
     positives = Ragged.of([[0, 1], [2]])
     data = TrainingData(5, positives, Ragged.of([[0, 1, 2, 3], [1, 2, 3, 4]]))
-    drawn = [trainer(data).triples(number) for number in range(1, 11)]
+    drawn = [fresh(data).triples(number) for number in range(1, 11)]
     users, _, negatives = (torch.cat(rows) for rows in zip(*drawn, strict=True))
     assert set(users.tolist()) == {0, 1}
     assert torch.equal(negatives - 2, torch.where(users == 0, 4, 0))
 
 
 def test_scores_are_inner_products_of_propagated_rows():
-    ours = trainer()
-    card = Recorder(tiny.USERS, tiny.ITEMS)
-    ours.round(1, {"global": card})
+    ours = fresh()
+    ours.train(1)
     final = ours.graph.propagate(ours.params["nodes"], 3)
-    torch.testing.assert_close(card.scores, final[: tiny.USERS] @ final[tiny.USERS :].T)
+    torch.testing.assert_close(scores_of(ours), final[: tiny.USERS] @ final[tiny.USERS :].T)

@@ -3,20 +3,20 @@ from torch.nn import functional
 
 from confed.methods.mf import MF
 from confed.ragged import Ragged
-from tests import tiny
-from tests.conformance import Recorder
+from confed.testing import tiny
+from tests.models.scores import scores_of
 
 OPTIONS = {"dim": 5, "batch_size": 32, "learning_rate": 0.02, "init_deviation": 0.1}
 
 
-def trainer(**options):
+def fresh(**options):
     method = MF()
-    return method.trainer(method.config("tiny", {**OPTIONS, **options}), tiny.cut().training, 3, "float64")
+    return method.model(method.config("tiny", {**OPTIONS, **options}), tiny.cut().training, 3, "float64")
 
 
 def test_an_epoch_equals_autograd_and_torch_s_adam():
     """The last batch is a short one."""
-    ours = trainer()
+    ours = fresh()
     users, items = (ours.params[name].clone().requires_grad_() for name in ("users", "items"))
     adam = torch.optim.Adam([users, items], lr=0.02, foreach=False)
     total = 0.0
@@ -34,14 +34,13 @@ def test_an_epoch_equals_autograd_and_torch_s_adam():
 
 
 def test_the_score_is_the_inner_product():
-    ours = trainer()
-    card = Recorder(tiny.USERS, tiny.ITEMS)
-    ours.round(1, {"global": card})
-    torch.testing.assert_close(card.scores, ours.params["users"] @ ours.params["items"].T)
+    ours = fresh()
+    ours.train(1)
+    torch.testing.assert_close(scores_of(ours), ours.params["users"] @ ours.params["items"].T)
 
 
 def test_initial_tables():
-    ours = trainer(dim=64, init_deviation=0.01)
+    ours = fresh(dim=64, init_deviation=0.01)
     for table, rows in (("users", tiny.USERS), ("items", tiny.ITEMS)):
         assert ours.params[table].shape == (rows, 64)
         assert abs(float(ours.params[table].std()) - 0.01) < 0.001
@@ -63,7 +62,7 @@ def test_it_learns_two_blocks():
     positives = Ragged.of(rows)
     data = TrainingData(12, positives, positives)
     method = MF()
-    ours = method.trainer(method.config("tiny", {**OPTIONS, "train_negatives": 2}), data, 0, "float64")
+    ours = method.model(method.config("tiny", {**OPTIONS, "train_negatives": 2}), data, 0, "float64")
     for number in range(1, 31):
         ours.train(number)
     scores = ours.scorer()(torch.arange(12))

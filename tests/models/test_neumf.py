@@ -4,8 +4,8 @@ from torch import nn
 from torch.nn import functional
 
 from confed.methods.neumf import NeuMF
-from tests import tiny
-from tests.conformance import Recorder
+from confed.testing import tiny
+from tests.models.scores import scores_of
 
 OPTIONS = {"dim": 8, "batch_size": 64, "learning_rate": 0.01, "init_deviation": 0.1}
 
@@ -41,9 +41,9 @@ class Plain(nn.Module):
         return found | {"head": self.output.weight, "head_bias": self.output.bias}
 
 
-def trainer(**options):
+def fresh(**options):
     method = NeuMF()
-    return method.trainer(method.config("tiny", {**OPTIONS, **options}), tiny.cut().training, 3, "float64")
+    return method.model(method.config("tiny", {**OPTIONS, **options}), tiny.cut().training, 3, "float64")
 
 
 def twin(ours, variant):
@@ -57,7 +57,7 @@ def twin(ours, variant):
 
 @pytest.mark.parametrize("variant", ["gmf", "mlp", "neumf"])
 def test_an_epoch_equals_the_plain_module(variant):
-    ours = trainer(variant=variant)
+    ours = fresh(variant=variant)
     model = twin(ours, variant)
     adam = torch.optim.Adam(model.parameters(), lr=0.01, foreach=False)
     for users, items, labels in zip(*(rows.split(64) for rows in ours.rows(1)), strict=True):
@@ -73,18 +73,17 @@ def test_an_epoch_equals_the_plain_module(variant):
 
 @pytest.mark.parametrize("variant", ["gmf", "mlp", "neumf"])
 def test_all_pairs_are_scored_as_single_pairs_are(variant):
-    ours = trainer(variant=variant)
-    card = Recorder(tiny.USERS, tiny.ITEMS)
-    ours.round(1, {"global": card})
+    ours = fresh(variant=variant)
+    ours.train(1)
     users = torch.arange(tiny.USERS).repeat_interleave(tiny.ITEMS)
     items = torch.arange(tiny.ITEMS).repeat(tiny.USERS)
     expected = twin(ours, variant)(users, items).detach().view(tiny.USERS, tiny.ITEMS)
-    torch.testing.assert_close(card.scores, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(scores_of(ours), expected, rtol=1e-9, atol=1e-9)
     assert not ours.scorer()(torch.arange(2)).requires_grad
 
 
 def test_shapes_and_initial_values():
-    params = trainer(dim=32, init_deviation=0.01).params
+    params = fresh(dim=32, init_deviation=0.01).params
     assert [tuple(params[f"weight_{layer}"].shape) for layer in range(3)] == [(32, 64), (16, 32), (8, 16)]
     assert params["head"].shape == (40,)
     assert params["head_bias"].item() == 0.0
@@ -97,5 +96,5 @@ def test_shapes_and_initial_values():
 
 
 def test_variants_have_only_their_own_branches():
-    assert not any(name.startswith(("mlp", "weight", "bias")) for name in trainer(variant="gmf").params)
-    assert not any(name.startswith("gmf") for name in trainer(variant="mlp").params)
+    assert not any(name.startswith(("mlp", "weight", "bias")) for name in fresh(variant="gmf").params)
+    assert not any(name.startswith("gmf") for name in fresh(variant="mlp").params)

@@ -15,17 +15,17 @@ from confed.models.base import interaction_matrix
 from confed.models.pmlam import RELATIONS, Batch, Pairs, neighbours
 from confed.ragged import Ragged
 from confed.random import Stream, fingerprint
-from tests import tiny
-from tests.conformance import Recorder, assert_equal_states
+from confed.testing import assert_equal_states, tiny
+from tests.models.scores import scores_of
 
 OPTIONS = {"dim": 3, "batch_size": 500, "learning_rate": 0.02, "train_negatives": 3, "regularisation": 0.01}
 PARTS = ("weight", "bias", "outer", "offset")
 
 
-def trainer(data=None, seed=3, **options):
+def fresh(data=None, seed=3, **options):
     method = PMLAM()
     config = method.config("tiny", {**OPTIONS, **options})
-    return method.trainer(config, data or tiny.cut().training, seed, "float64")
+    return method.model(config, data or tiny.cut().training, seed, "float64")
 
 
 def data_of(*rows, items=12):
@@ -103,9 +103,9 @@ def networks_of(ours):
 
 
 def test_scores_are_minus_the_distance_of_every_pair():
-    ours = spread_out(trainer())
-    card = Recorder(tiny.USERS, tiny.ITEMS)
-    ours.round(1, {"global": card})
+    ours = spread_out(fresh())
+    ours.train(1)
+    scores = scores_of(ours)
     mean, rho = ours.params["gaussians"].unbind(dim=1)
     for user, item in [(0, 0), (3, 59), (23, 17)]:
         expected = 0.0
@@ -113,15 +113,15 @@ def test_scores_are_minus_the_distance_of_every_pair():
             one, other = float(rho[user, c]), float(rho[tiny.USERS + item, c])
             expected += (float(mean[user, c]) - float(mean[tiny.USERS + item, c])) ** 2
             expected += (np.log1p(np.exp(one)) - np.log1p(np.exp(other))) ** 2
-        assert float(card.scores[user, item]) == pytest.approx(-expected, rel=1e-10)
+        assert float(scores[user, item]) == pytest.approx(-expected, rel=1e-10)
     points = torch.cat([mean, functional.softplus(rho)], dim=1)
     brute = -torch.cdist(points[: tiny.USERS], points[tiny.USERS :]).square()
-    torch.testing.assert_close(card.scores, brute)
+    torch.testing.assert_close(scores, brute)
     assert not ours.scorer()(torch.arange(2)).requires_grad
 
 
 def test_the_gaussians_gradient_equals_autograd():
-    ours = spread_out(trainer())
+    ours = spread_out(fresh())
     batch, networks = first_batch(ours), networks_of(ours)
     assert set(batch.triples) == set(RELATIONS)
     theta = batch.theta.clone().requires_grad_()
@@ -141,7 +141,7 @@ def test_the_gaussians_gradient_equals_autograd():
 
 @pytest.mark.parametrize("rate", [0.001, 0.3])
 def test_the_margins_gradient_equals_finite_differences_through_the_inner_step(rate):
-    ours = spread_out(trainer(inner_learning_rate=rate))
+    ours = spread_out(fresh(inner_learning_rate=rate))
     batch, networks = first_batch(ours, size=25), networks_of(ours)
     plain, tiny_step = plain_of(batch), 1e-6
     with torch.no_grad():
@@ -162,7 +162,7 @@ def test_the_margins_gradient_equals_finite_differences_through_the_inner_step(r
 
 def test_an_epoch_equals_autograd_with_two_adams():
     """Second-order gradients on all rows, an Adam for the Gaussians, an Adam for the networks, clipping by hand."""
-    ours = spread_out(trainer(inner_learning_rate=0.2))
+    ours = spread_out(fresh(inner_learning_rate=0.2))
     table = ours.params["gaussians"].clone().requires_grad_()
     networks = {
         relation: tuple(part.clone().requires_grad_() for part in parts)
@@ -237,7 +237,7 @@ def test_clipping_leaves_no_infinite_value():
 
 @pytest.mark.parametrize("learning_rate", [0.02, 5.0])
 def test_means_and_covariances_are_never_longer_than_one(learning_rate):
-    ours = trainer(learning_rate=learning_rate)
+    ours = fresh(learning_rate=learning_rate)
     for number in range(4):
         mean, rho = ours.params["gaussians"].unbind(dim=1)
         assert float(mean.norm(dim=1).max()) <= 1.0 + 1e-12
@@ -282,7 +282,7 @@ def test_rows_without_ones_have_no_neighbours():
 def test_too_many_neighbours_are_an_error(monkeypatch):
     monkeypatch.setattr(pmlam, "_MOST_PAIRS", 5)
     with pytest.raises(ConfedError, match="neighbour_threshold"):
-        trainer()
+        fresh()
 
 
 def test_pairs_take_every_pair_once_and_a_third_that_is_no_neighbour():
@@ -304,7 +304,7 @@ def test_pairs_are_drawn_where_there_are_too_many():
 
 
 def test_identical_users_have_no_third_and_are_left_out():
-    ours = trainer(data_of([0, 1, 2], [0, 1, 2], [0, 1, 2]), learning_rate=0.05)
+    ours = fresh(data_of([0, 1, 2], [0, 1, 2], [0, 1, 2]), learning_rate=0.05)
     assert ours.triples(1)["user_user"].shape == (3, 0)
     start = {name: ours.params[f"{name}.weight"].detach().clone() for name in RELATIONS}
     for number in range(1, 31):
@@ -317,7 +317,7 @@ def test_identical_users_have_no_third_and_are_left_out():
 
 def test_a_user_without_neighbours_learns_from_its_items():
     """User 2 shares nothing with anybody; users 0 and 1 are neighbours, and 2 is their only third."""
-    ours = trainer(data_of([0, 1, 2], [0, 1, 3], [8, 9]), learning_rate=0.05)
+    ours = fresh(data_of([0, 1, 2], [0, 1, 3], [8, 9]), learning_rate=0.05)
     assert sorted(ours.triples(1)["user_user"].T.tolist()) == [[0, 1, 2], [1, 0, 2]]
     for number in range(1, 31):
         ours.train(number)
@@ -328,7 +328,7 @@ def test_a_user_without_neighbours_learns_from_its_items():
 def test_user_item_triples_have_every_positive_and_q_distinct_negatives():
     positives = Ragged.of([[0, 1], [2]])
     data = TrainingData(8, positives, Ragged.of([[0, 1, 2], [2, 3]]))
-    ours = trainer(data, train_negatives=4)
+    ours = fresh(data, train_negatives=4)
     users, near, far = ours.triples(1)["user_item"]
     rows = list(zip(users.tolist(), (near - 2).tolist(), (far - 2).tolist(), strict=True))
     assert len(rows) == len(set(rows)) == 12
@@ -342,14 +342,14 @@ def test_user_item_triples_have_every_positive_and_q_distinct_negatives():
 
 
 def test_a_diverging_loss_is_an_error_with_advice():
-    ours = trainer()
+    ours = fresh()
     ours.params["gaussians"][0, 0, 0] = torch.inf
     with pytest.raises(ConfedError, match="learning_rate"):
         ours.train(1)
 
 
 def test_a_state_keeps_both_adams():
-    ours = trainer()
+    ours = fresh()
     ours.train(1)
     names = {"gaussians"} | {f"{relation}.{part}" for relation in RELATIONS for part in PARTS}
     state = {name: value.clone() for name, value in ours.state().items()}
@@ -358,7 +358,7 @@ def test_a_state_keeps_both_adams():
     }
     steps = {float(state[f"adam.step.{name}"]) for name in names}
     assert len(steps) == 1 and steps.pop() > 1
-    resumed = trainer(seed=3)
+    resumed = fresh(seed=3)
     resumed.load(state)
     for number in (2, 3):
         ours.train(number)
@@ -372,7 +372,7 @@ def planted(epochs=40, **options):
         tiny.TINY_STRICT,
         0,
     )
-    ours = trainer(
+    ours = fresh(
         cut.training, **{"dim": 16, "batch_size": 2000, "learning_rate": 0.01, "regularisation": 0.001, **options}
     )
     return cut, ours, [ours.train(number) for number in range(1, epochs + 1)]
@@ -383,7 +383,7 @@ def test_planted_groups_are_learnt_and_margins_neither_vanish_nor_explode():
     assert losses[-1] < 0.5 * losses[0]
     evaluator = Evaluator(cut, tiny.TINY_STRICT, 0)
     hits = {}
-    for name, model in (("pmlam", ours), ("popularity", Popularity().trainer(None, cut.training, 0, "float64"))):
+    for name, model in (("pmlam", ours), ("popularity", Popularity().model(None, cut.training, 0, "float64"))):
         card = evaluator.scorecard()
         if name == "popularity":
             model.train(1)

@@ -4,23 +4,22 @@ import torch
 
 from confed.data import load_dataset
 from confed.data.split import TrainingData, split
-from confed.evaluation.evaluator import Evaluator
+from confed.evaluation.domains import Examination
+from confed.methods.base import Terms
 from confed.methods.popularity import Popularity
 from confed.protocol import PAPER, STRICT
 from confed.ragged import Ragged
-from tests.conformance import Recorder
+from tests.models.scores import scores_of
 from tests.realdata import require
 
 
 def scores(rows, items):
     positives = Ragged.of(rows)
     method = Popularity()
-    trainer = method.trainer(
-        method.config("tiny", {}), TrainingData(items, positives, positives.unique()), 0, "float32"
-    )
-    card = Recorder(len(rows), items)
-    trainer.round(1, {"global": card})
-    return card.scores
+    data = TrainingData(items, positives, positives.unique())
+    model = method.model(method.config("tiny", {}), data, 0, "float32")
+    model.train(1)
+    return scores_of(model)
 
 
 def test_by_hand():
@@ -48,8 +47,8 @@ def test_reference_line_on_movielens(protocol):
     found = []
     for seed in range(4):
         cut = split(data, protocol, seed)
-        card = Evaluator(cut, protocol, seed).scorecard()
-        Popularity().trainer(None, cut.training, seed, "float32").round(1, {"global": card})
-        metrics = card.result().metrics("test")
+        examination = Examination.of(cut, protocol, seed)
+        done = Popularity().trainer(Terms(None, seed), cut, examination.judges).round(1, ["global"])
+        metrics = examination.grading.result(done.tallies["global"]).metrics("test")
         found.append((metrics["hr@10"], metrics["ndcg@10"]))
     np.testing.assert_allclose(np.mean(found, axis=0), (41.5, 23.0), atol=1.5)

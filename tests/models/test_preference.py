@@ -3,26 +3,27 @@ import torch
 
 from confed.data.domain_split import split_domains
 from confed.data.synthetic_domains import synthetic_domains
+from confed.methods.base import Terms
+from confed.methods.registry import method_named
 from confed.models.distributions import unnamed
 from confed.models.preference import Batch
 from confed.protocol import COLD
-from confed.runs.runner import make_domain_trainer
-from confed.runs.settings import resolve
+from tests.methods.companies import received, silos_of
 
 SMALL = {"dim": 6, "batch_size": 64, "local_epochs": 2, "train_negatives": 4, "learning_rate": 0.02}
 
 
-def engine(method="fppdm", **options):
+def companies(name="fppdm", **options):
     data = synthetic_domains(domains=2, users=80, items=40, interactions_per_user=8, overlap=0.9, seed=1)
-    cut = split_domains(data, COLD, 0)
-    settings = resolve(method, "tiny", protocol="cold", dtype="float64", options={**SMALL, **options})
-    return make_domain_trainer(settings, cut)
+    method = method_named(name)
+    terms = Terms(method.config("tiny", {**SMALL, **options}), seed=0, dtype="float64")
+    return method.trainer(terms, split_domains(data, COLD, 0), {})
 
 
 def test_users_without_interactions_are_heard_about_but_not_told_about():
-    companies = engine()
-    companies.round(1, {})
-    for silo in companies.silos.values():
+    trainer = companies()
+    trainer.round(1)
+    for silo in silos_of(trainer).values():
         assert len(silo.unheard) > 0
         assert (silo.data.positives.lengths[silo.unheard] == 0).all()
         assert int(silo.shared.known.sum()) == len(silo.shared.users) - len(silo.unheard)
@@ -32,13 +33,13 @@ def test_alignment_alone_gives_a_company_an_idea_of_them():
     """A new user's distribution moves towards what the other company says, though no batch of ratings has him."""
 
     def distance(alignment):
-        companies = engine(alignment=alignment)
+        trainer = companies(alignment=alignment)
         for number in range(1, 6):
-            companies.round(number, {})
+            trainer.round(number)
         total = 0.0
-        for name, silo in companies.silos.items():
+        for name, silo in silos_of(trainer).items():
             place = ~silo.shared.known
-            target = unnamed(companies._received(name).tensors)[place]
+            target = unnamed(received(trainer, name))[place]
             total += float((unnamed(silo.share())[place] - target).square().sum(dim=1).mean())
         return total
 
@@ -47,8 +48,7 @@ def test_alignment_alone_gives_a_company_an_idea_of_them():
 
 def test_a_user_whom_nobody_else_knows_counts_as_nothing_in_the_mean():
     """λ_P ℓ_P by hand: squared distances of shared users, over all users of the batch and the unheard with it."""
-    companies = engine(alignment=0.7)
-    silo = next(iter(companies.silos.values()))
+    silo = next(iter(silos_of(companies(alignment=0.7)).values()))
     places = torch.arange(len(silo.shared.users))
     silo.target = torch.full((len(places), 2 * silo.dim), 0.5, dtype=torch.float64)
     shared = silo.shared.users[silo.shared.known][:3]
@@ -62,8 +62,7 @@ def test_a_user_whom_nobody_else_knows_counts_as_nothing_in_the_mean():
 
 
 def test_every_batch_passes_some_of_them_and_an_epoch_all():
-    companies = engine()
-    silo = next(iter(companies.silos.values()))
+    silo = next(iter(silos_of(companies()).values()))
     seen = []
     train = silo.train_batch
 
@@ -82,8 +81,8 @@ def test_every_batch_passes_some_of_them_and_an_epoch_all():
 def test_the_whole_loss_is_finite_for_degenerate_companies():
     """Identical users, one cluster, more clusters than users: nothing explodes."""
     for options in ({"clusters": 1}, {"clusters": 50}, {"init_deviation": 1e-12}):
-        companies = engine("fppdm++", **options)
+        trainer = companies("fppdm++", **options)
         for number in (1, 2):
-            report = companies.round(number, {})
-        assert all(torch.isfinite(t).all() for t in companies.state().values())
-        assert report.loss == report.loss
+            done = trainer.round(number)
+        assert all(torch.isfinite(t).all() for t in trainer.state().values())
+        assert done.loss == done.loss

@@ -3,7 +3,7 @@ import pytest
 
 from confed.privacy.virtual import draw_virtual
 from confed.random import Stream
-from tests.tiny import USERS, cut
+from confed.testing.tiny import USERS, cut
 
 CLIENTS = np.arange(USERS)
 

@@ -9,7 +9,7 @@ import pytest
 
 import confed
 from confed.report import write_report
-from tests.tiny import interactions
+from confed.testing.tiny import interactions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

@@ -7,8 +7,8 @@ import pytest
 import confed
 from confed.report import write_report
 from confed.report.sections import sections
-from tests import tiny_domains
-from tests.tiny import interactions
+from confed.testing import tiny_domains
+from confed.testing.tiny import interactions
 
 SETTINGS = {"rounds": 3, "options": {"dim": 4, "clusters": 4, "negatives": 15, "cutoffs": "5,10"}}
 

@@ -1,11 +1,15 @@
+from collections import Counter
+
 import pandas as pd
 import polars as pl
 import pytest
 
 import confed
+from confed.clients.store import ClientStore
 from confed.errors import ConfedError
-from confed.runs.settings import Settings
-from tests import tiny
+from confed.runs import api, prepare
+from confed.runs.settings import Settings, resolve
+from confed.testing import tiny
 from tests.runs.short import FEW, train
 
 
@@ -64,6 +68,44 @@ def test_a_comparison_checks_every_method_before_the_first_run(tmp_path):
     with pytest.raises(ConfedError, match=r"chunk does nothing here, leave it out: fppdm"):
         confed.compare(["fppdm", "fppdm++"], several, chunk=8, out=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_comparison_is_checked_with_the_data_cut_once_and_nobody_trained(tmp_path, monkeypatch):
+    """Candidates and the cut are the same for all methods; what clients would keep may be much."""
+    counts = Counter()
+
+    def counted(owner, name):
+        real = getattr(owner, name)
+
+        def call(*arguments, **named):
+            counts[name] += 1
+            return real(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(prepare, "split")
+    counted(prepare.Examination, "of")
+    counted(ClientStore, "__init__")
+    runs = []
+    monkeypatch.setattr(api, "run_seeds", lambda method, *_, **__: runs.append((method, dict(counts))) or {})
+    methods = ["pfedrec", "cofedrec", "fed3cr", "popularity", "mf"]
+    confed.compare(methods, "synthetic:users=40,items=80", rounds=1, options={"negatives": 20}, out=tmp_path)
+    assert [method for method, _ in runs] == methods
+    assert all(done == {"split": 1, "of": 1} for _, done in runs)
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_methods_share_what_was_prepared():
+    first, other = (resolve(method, "tiny", options=FEW, rounds=1) for method in ("pfedrec", "fedmf"))
+    experiment = prepare.Experiment.prepare(first, tiny.interactions())
+    shared = experiment.of_method(other)
+    assert shared.cut is experiment.cut and shared.examination is experiment.examination
+    alone = prepare.Experiment.prepare(other, tiny.interactions())
+    assert shared.method is alone.method and shared.terms == alone.terms and shared.settings == alone.settings
+    with pytest.raises(ConfedError, match="several domains"):
+        experiment.of_method(resolve("fppdm", "tiny", rounds=1))
+    with pytest.raises(ConfedError, match="view = 'local': mf can be scored under global"):
+        experiment.of_method(resolve("mf", "tiny", options={**FEW, "view": "local"}, rounds=1))
 
 
 def test_in_a_comparison_those_with_devices_take_the_chunk(tmp_path):

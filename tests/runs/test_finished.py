@@ -1,17 +1,14 @@
 import re
 
-import numpy as np
 import polars as pl
 import pytest
 
 import confed
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
-from confed.evaluation.evaluator import Evaluator
-from confed.runs.finished import Run
-from confed.runs.runner import Experiment
-from tests import tiny, tiny_domains
-from tests.runs.short import FEW, train
+from confed.runs.prepare import Experiment
+from confed.testing import tiny
+from tests.runs.short import train, train_companies
 
 
 def test_a_run_knows_its_metrics_and_history(tmp_path):
@@ -38,11 +35,11 @@ def test_recommendations_are_in_the_order_of_the_evaluated_scores(tmp_path):
     hidden = {cut.item_ids[i] for i in [*cut.training.positives[client], cut.validation[client]]}
     rank = [item for item in full if item not in hidden].index(cut.item_ids[cut.test[client]])
     experiment = Experiment.prepare(run.settings, tiny.interactions())
-    evaluator = Evaluator(experiment.cut, run.settings.protocol, run.settings.seed)
+    trainer = experiment.trainer()
     for number in range(1, run.summary["best_round"] + 1):
-        card = evaluator.scorecard()
-        experiment.trainer.round(number, {"local": card})
-    assert card.result().full["test"].above[client] == rank
+        done = trainer.round(number, ["local"])
+    result = experiment.examination.grading.result(done.tallies["local"])
+    assert result.full["test"].above[client] == rank
 
 
 def test_data_handed_over_in_memory_can_be_opened_again(tmp_path):
@@ -64,49 +61,6 @@ def test_a_run_can_be_opened_from_another_folder(tmp_path, monkeypatch):
     path, expected = run.folder.path.absolute(), run.recommend("3", 5)
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert confed.Run.open(path).recommend("3", 5) == expected
-
-
-def train_companies(tmp_path, **more):
-    options = {**FEW, "more_negatives": [], **more.pop("options", {})}
-    return confed.run("fppdm++", more.pop("data", tiny_domains.domains()), options=options, out=tmp_path, **more)
-
-
-def test_companies_see_their_users_as_they_told_the_server(tmp_path):
-    """Everybody is known everywhere here: the server's rows are the means over domains."""
-    run = train_companies(tmp_path, rounds=2)
-    seen = run.preferences()
-    matching = run._prepared().cut.matching
-    for part in ("mean", "deviation"):
-        told = np.zeros((matching.people, FEW["dim"]))
-        for domain, users in seen.items():
-            told[matching.numbers[domain]] += users.chosen[part].numpy()[matching.users[domain]] / len(seen)
-        np.testing.assert_allclose(run.best_state()[f":server/{part}"].numpy(), told, atol=1e-6)
-        assert not np.array_equal(seen["a"].start[part], seen["a"].chosen[part])
-    assert seen["a"].users == run._prepared().cut.parts["a"].user_ids
-
-
-def test_where_companies_start_is_a_function_of_the_seed(tmp_path):
-    run, longer = train_companies(tmp_path, rounds=1), train_companies(tmp_path, rounds=2)
-    other = train_companies(tmp_path, rounds=1, seed=1)
-    opened = Run.open(run.folder.path).preferences()
-    for domain, seen in run.preferences().items():
-        assert np.array_equal(seen.start["mean"], longer.preferences()[domain].start["mean"])
-        assert np.array_equal(seen.chosen["mean"], opened[domain].chosen["mean"])
-        assert not np.array_equal(seen.start["mean"], other.preferences()[domain].start["mean"])
-
-
-def test_users_without_interactions_are_left_out(tmp_path):
-    options = {"select_metric": "mrr@10"}
-    data = "synthetic:domains=2,users=60,items=60"
-    run = train_companies(tmp_path, rounds=1, data=data, protocol="cold", options=options)
-    for domain, seen in run.preferences().items():
-        lengths = run._prepared().cut.parts[domain].training.positives.lengths
-        assert (lengths == 0).any()
-        assert len(seen.users) == len(seen.start["mean"]) == (lengths > 0).sum()
-
-
-def test_people_as_clients_have_no_companies_that_see_them(tmp_path):
-    assert train(out=tmp_path, rounds=1).preferences() == {}
 
 
 def test_a_run_finds_its_files_from_another_folder(tmp_path, monkeypatch):

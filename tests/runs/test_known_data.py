@@ -13,7 +13,7 @@ from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
 from confed.data.registry import find_local, import_dataset
 from confed.methods.registry import method_named
 from confed.runs.api import Run
-from tests import tiny
+from confed.testing import tiny
 from tests.realdata import require
 from tests.runs.short import FEW, train
 

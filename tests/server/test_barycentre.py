@@ -4,71 +4,111 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from confed.messages import PeopleRows
-from confed.server.barycentre import Barycentre
+from confed.messages import Agreement, Sums, Upload, summed
+from confed.server.strategies import Barycentre
+from confed.server.uploads import Uploads
+
+NAMES = ("mean", "deviation")
 
 
-def rows(people, seed, width=3):
-    table = torch.randn(len(people), width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return PeopleRows(torch.tensor(people, dtype=torch.int64), {"mean": table, "deviation": table.exp()})
+def rows(people, seed, width=3, dtype=torch.float64):
+    """What company number `seed` says of some people."""
+    table = torch.randn(1, len(people), width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    tensors = {"mean": table.to(dtype), "deviation": table.exp().to(dtype)}
+    return Upload(torch.tensor([seed]), tensors, torch.tensor(people, dtype=torch.int64))
+
+
+def server(known, start=None):
+    """Of companies that know these people."""
+    strategy = Barycentre(NAMES, [torch.tensor(people, dtype=torch.int64) for people in known])
+    strategy.start(start or {}, torch.arange(len(known)), 0)
+    return strategy
+
+
+def aggregate(strategy, uploads, people, width=3):
+    """A round of all companies, as the sites sum it up: against what they received."""
+    dtype = uploads[0].tensors["mean"].dtype
+    shapes = dict.fromkeys(NAMES, (people, width))
+    agreed = Agreement(people, dtype, shapes, {}, strategy.uploads, strategy.plan, by_rows=True)
+    bases = agreed.bases(strategy.download().of(torch.arange(len(strategy.known))))
+    parts = [{name: summed(one, name, "holders", bases[name]) for name in NAMES} for one in uploads]
+    sums = Sums(0, 0.0, 0, parts[0])
+    for part in parts[1:]:
+        sums += Sums(0, 0.0, 0, part)
+    strategy.aggregate(Uploads(sums, strategy.plan, agreed.bases(strategy.download())), 1)
+    return strategy.state()
 
 
 @settings(deadline=None)
-@given(st.lists(st.sets(st.integers(0, 7), min_size=1), min_size=1, max_size=4))
-def test_means_over_those_who_know_a_person(known):
-    uploads = [rows(sorted(people), seed) for seed, people in enumerate(known)]
-    server = Barycentre(8)
-    server.aggregate(uploads)
-    for name in ("mean", "deviation"):
+@given(st.lists(st.sets(st.integers(0, 7), min_size=1), min_size=1, max_size=4), st.integers(1, 3))
+def test_means_over_those_who_know_a_person(known, rounds):
+    """In the first round, when nobody received anything, and against what was received later on."""
+    known = [sorted(people) for people in known]
+    strategy = server(known)
+    for number in range(rounds):
+        uploads = [rows(people, 10 * number + seed) for seed, people in enumerate(known)]
+        state = aggregate(strategy, uploads, 8)
+    for name in NAMES:
         for person in range(8):
-            told = [u.tensors[name][u.people.tolist().index(person)] for u in uploads if person in u.people.tolist()]
+            told = [u.tensors[name][0, u.rows.tolist().index(person)] for u in uploads if person in u.rows.tolist()]
             expected = torch.stack(told).mean(dim=0) if told else torch.zeros(3, dtype=torch.float64)
-            torch.testing.assert_close(server.tables[name][person], expected)
+            torch.testing.assert_close(state[name][person], expected)
 
 
 def test_it_is_the_wasserstein_barycentre():
     """Minimise Σ_k W2² numerically: the closed form of Eq. 7 comes out."""
     uploads = [rows([0], seed) for seed in range(3)]
-    server = Barycentre(1)
-    server.aggregate(uploads)
+    state = aggregate(server([[0]] * 3), uploads, 1)
 
     def total(x):
         return sum(
-            np.square(x[:3] - u.tensors["mean"][0].numpy()).sum()
-            + np.square(x[3:] - u.tensors["deviation"][0].numpy()).sum()
+            np.square(x[:3] - u.tensors["mean"][0, 0].numpy()).sum()
+            + np.square(x[3:] - u.tensors["deviation"][0, 0].numpy()).sum()
             for u in uploads
         )
 
     found = minimize(total, np.ones(6)).x
-    np.testing.assert_allclose(server.tables["mean"][0].numpy(), found[:3], atol=1e-5)
-    np.testing.assert_allclose(server.tables["deviation"][0].numpy(), found[3:], atol=1e-5)
+    np.testing.assert_allclose(state["mean"][0].numpy(), found[:3], atol=1e-5)
+    np.testing.assert_allclose(state["deviation"][0].numpy(), found[3:], atol=1e-5)
 
 
 def test_the_order_of_companies_does_not_matter_in_single_precision():
-    uploads = [rows(list(range(5)), seed) for seed in range(3)]
-    single = [PeopleRows(u.people, {name: t.float() for name, t in u.tensors.items()}) for u in uploads]
-    one, other = Barycentre(5), Barycentre(5)
-    one.aggregate(single)
-    other.aggregate(single[::-1])
-    torch.testing.assert_close(one.tables["mean"], other.tables["mean"], rtol=1e-6, atol=1e-7)
-    assert one.tables["mean"].dtype == torch.float32
+    known = [list(range(5))] * 3
+    uploads = [rows(people, seed, dtype=torch.float32) for seed, people in enumerate(known)]
+    one, other = (aggregate(server(known), told, 5)["mean"] for told in (uploads, uploads[::-1]))
+    torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+    assert one.dtype == torch.float32
 
 
 def test_what_nobody_spoke_of_stays():
-    server = Barycentre(3, {"mean": torch.full((3, 3), 7.0), "deviation": torch.full((3, 3), 7.0)})
-    server.aggregate([rows([1], 0)])
-    assert (server.tables["mean"][[0, 2]] == 7).all()
-    assert (server.tables["mean"][1] != 7).all()
+    strategy = server([[0, 1, 2]], {name: torch.full((3, 3), 7.0, dtype=torch.float64) for name in NAMES})
+    state = aggregate(strategy, [rows([1], 0)], 3)
+    assert (state["mean"][[0, 2]] == 7).all()
+    torch.testing.assert_close(state["mean"][1], rows([1], 0).tensors["mean"][0, 0])
 
 
 def test_nothing_to_download_before_the_first_upload():
-    server = Barycentre(3)
-    assert server.download(torch.tensor([0, 1])) is None
-    server.aggregate([rows([0, 1, 2], 0)])
-    sent = server.download(torch.tensor([2, 0]))
-    assert sent.people.tolist() == [2, 0]
-    assert torch.equal(sent.tensors["mean"], server.tables["mean"][[2, 0]])
-    assert sent.nbytes == len(sent.to_bytes()) > 2 * 2 * 3 * 8
-    again = Barycentre(3)
-    again.load(server.state())
-    assert torch.equal(again.tables["mean"], server.tables["mean"])
+    known = [[2, 0], [0, 1, 2]]
+    strategy = server(known)
+    assert strategy.download().bytes_to(torch.arange(2)) == 0
+    assert strategy.download().of(torch.tensor([0])).rows is None
+    state = aggregate(strategy, [rows([0, 1, 2], 1)], 3)
+    sent = strategy.download().of(torch.tensor([0]))
+    assert sent.rows.tolist() == [0, 2], "its own people, and nobody else"
+    assert torch.equal(sent.tables["mean"][0], state["mean"][[0, 2]])
+    assert strategy.download().bytes_to(torch.tensor([0])) == len(sent.to_bytes()) > 2 * 2 * 3 * 8
+    again = server(known)
+    again.load(state)
+    assert torch.equal(again.state()["mean"], state["mean"])
+    assert torch.equal(again.download().of(torch.tensor([0])).tables["mean"], sent.tables["mean"])
+
+
+def test_the_server_may_begin_with_something():
+    strategy = server([[0, 2]], {"mean": torch.ones(3, 3), "deviation": torch.ones(3, 3)})
+    assert strategy.download().of(torch.tensor([0])).tables["mean"].shape == (1, 2, 3)
+
+
+def test_companies_that_tell_nothing_do_not_tell_their_loss():
+    assert Barycentre(NAMES, []).uploads == {*NAMES, "loss"}
+    assert set(Barycentre(NAMES, []).plan) == set(NAMES)
+    assert Barycentre((), []).uploads == frozenset()

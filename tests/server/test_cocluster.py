@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 import torch
 
-from confed.messages import HeldTables, Upload
+from confed.federations.site import Site
+from confed.messages import Agreement, HeldTables, Upload
 from confed.server.strategies import Average, CoCluster
+from confed.server.uploads import OpenUploads
+from tests.federations.three import Three
 
 CLIENTS, ITEMS, WIDTH = 9, 12, 3
 
@@ -17,12 +20,20 @@ def tables(seed=0):
     return common + scale[:, None, None] * noise
 
 
-def round_of(strategy, held, number=1, participants=None, chunks=2):
-    clients = torch.arange(CLIENTS) if participants is None else torch.tensor(participants)
-    uploads = strategy.collector(clients)
-    for some in clients.chunk(chunks):
-        uploads.add(Upload(some, {"items": HeldTables(held, some), "loss": torch.zeros(len(some))}))
-    strategy.aggregate(uploads, number)
+def round_of(strategy, held, number=1, participants=None, chunks=2, first=0, step=1):
+    """A round of clients whose ids are counted from `first` in steps of `step`, at one site."""
+    places = torch.arange(CLIENTS) if participants is None else torch.tensor(participants)
+    sent = [
+        Upload(first + step * some, {"items": HeldTables(held, some), "loss": torch.zeros(len(some))})
+        for some in places.chunk(chunks)
+    ]
+    kept = {"items": (ITEMS, WIDTH)}
+    agreed = Agreement(ITEMS, torch.float64, {}, kept, strategy.uploads, strategy.plan, strategy.needs, strategy.side)
+    site = Site(lambda: Three(agreed, sent), {}, rebuilt=False)
+    site.gateway.ids = first + step * torch.arange(CLIENTS)
+    download = strategy.download()
+    sums = site.train(number, download.of(torch.arange(CLIENTS)), places, None, examine=False).sums
+    strategy.aggregate(OpenUploads(sums, strategy.plan, agreed.bases(download), first + step * places, site), number)
     return strategy.push()
 
 
@@ -74,7 +85,7 @@ def test_categories_travel_from_the_second_round_on():
     round_of(strategy, tables())
     download = strategy.download()
     assert download.side["membership"].dtype == torch.uint8
-    assert 0 < download.bytes_per_client - ITEMS < 300
+    assert 0 < download.bytes_to(torch.tensor([0])) - ITEMS < 300
     assert torch.equal(download.alike, strategy.push().table_of)
 
 
@@ -147,10 +158,7 @@ def test_ids_say_who_is_in_a_group_whatever_their_order():
     listed = torch.randperm(CLIENTS, generator=torch.Generator().manual_seed(1))
     other = CoCluster(("items",), 3, Average({}))
     other.start({"items": torch.zeros(ITEMS, WIDTH, dtype=torch.float64)}, 2**40 + 10 * listed, 0)
-    everybody = torch.arange(CLIENTS)
-    uploads = other.collector(2**40 + 10 * everybody)
-    uploads.add(Upload(2**40 + 10 * everybody, {"items": HeldTables(held, everybody), "loss": torch.zeros(CLIENTS)}))
-    other.aggregate(uploads, 1)
+    round_of(other, held, chunks=1, first=2**40, step=10)
     assert (push.table_of >= 0).any()
     assert other.push().table_of.tolist() == push.table_of[listed].tolist()
     assert other.notes()["core"] == 2**40 + 10 * plain.notes()["core"]

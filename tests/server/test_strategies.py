@@ -1,9 +1,12 @@
 import pytest
 import torch
 
-from confed.methods.base import FederatedMethod
+from confed.data.shares import Roster
+from confed.messages import PartialSum, Sums
+from confed.methods.base import FederatedMethod, Terms
 from confed.methods.registry import METHODS
 from confed.server.strategies import Average
+from confed.server.uploads import Uploads
 
 
 def test_everybody_receives_the_one_version():
@@ -27,28 +30,47 @@ def test_state_round_trip():
     assert set(strategy.state()) == {"items"}
 
 
+def nothing(strategy, shared):
+    """A round in which nobody sent anything."""
+    of = {name: PartialSum.nothing(shared[name], over) for name, over in strategy.plan.items()}
+    return Uploads(Sums(0, 0.0, 0, of), strategy.plan, shared)
+
+
 def test_no_uploads_leave_the_tables_alone():
     strategy = Average({"items": "holders"})
     strategy.start({"items": torch.ones(3, 2)}, torch.arange(5), seed=0)
-    strategy.aggregate(strategy.collector(torch.arange(5)), 1)
+    strategy.aggregate(nothing(strategy, {"items": torch.ones(3, 2)}), 1)
     assert torch.equal(strategy.state()["items"], torch.ones(3, 2))
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method, FederatedMethod)])
-def test_a_strategy_for_which_sums_are_enough_never_sees_a_client(name):
-    """It may ask for what was planned, and for nothing of anybody."""
+FEDERATED = [name for name, method in METHODS.items() if isinstance(method, FederatedMethod)]
+
+
+def strategy_of(name):
+    """Of six items, or of the people whom companies share."""
     method = METHODS[name]
-    pieces = method.pieces(method.config(None, {}), 6)
-    shared = {spec.name: torch.ones(spec.shape) for spec in pieces.backbone.named(scope="shared")}
-    pieces.strategy.start(shared, torch.arange(5), 0)
-    assert pieces.strategy.plan.keys() == pieces.strategy.shared.keys() == shared.keys()
-    assert shared.keys() <= pieces.strategy.uploads
-    uploads = pieces.strategy.collector(torch.arange(5))
-    if pieces.strategy.needs == "individual":
+    terms = Terms(method.config(None, {"dim": 4} if "dim" in method.config_class.model_fields else {}), seed=0)
+    silo = method.kind == "silo"
+    known = {domain: torch.arange(6) for domain in "abcde"} if silo else {}
+    server = method.server(terms, Roster(torch.arange(5), 6, known))
+    return server.strategy, server.agreement
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+def test_what_is_planned_is_shared_and_declared(name):
+    strategy, agreed = strategy_of(name)
+    assert strategy.plan.keys() == agreed.plan.keys() == agreed.shapes.keys()
+    assert strategy.plan.keys() <= strategy.uploads == agreed.uploads
+    assert strategy.needs == agreed.needs
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+def test_a_strategy_for_which_sums_are_enough_never_sees_a_client(name):
+    """It is content with what was planned, and there is nothing else to be had."""
+    strategy, agreed = strategy_of(name)
+    if strategy.needs == "individual":
         return
-    for table, over in pieces.strategy.plan.items():
-        assert torch.equal(uploads.mean(table, over=over), shared[table])
-        with pytest.raises(ValueError, match="only the planned sum"):
-            uploads.mean(table, over=over, where=torch.tensor([1]))
-        with pytest.raises(ValueError, match="not the uploads of single clients"):
-            uploads.rows(table, torch.tensor([0]), where=torch.tensor([1]))
+    bases = agreed.bases(strategy.download())
+    strategy.aggregate(nothing(strategy, bases), 1)
+    for table in strategy.plan:
+        assert torch.equal(strategy.state()[table], bases[table])

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from plotly.colors import qualitative
 
 from confed.analysis.style import figure
-from confed.methods.preference import PreferenceConfig
 from confed.models.compactness import CoClustering
 from confed.models.distributions import unnamed
 from confed.models.silo import Rows
@@ -141,17 +140,41 @@ def _caption(moment: str, cloud: Cloud, middle: float) -> dict[str, Any]:
     return {"text": text, "showarrow": False, "font": {"size": 12}, **where}
 
 
+@dataclass(frozen=True)
+class Preferences:
+    """The users of a domain as its company sees them: rows `mean` and, where there are distributions, `deviation`."""
+
+    users: list[str]
+    """Original ids of those the company has interactions of, in the order of the rows."""
+    start: Rows
+    """Before the first round."""
+    chosen: Rows
+    """After the chosen round."""
+
+
+def preferences(run: Run) -> dict[str, Preferences]:
+    """By domain, how its company sees its users. Empty where a method knows no distributions of users."""
+    start, chosen = run.companies(start=True), run.companies()
+    found = {}
+    for domain, company in chosen.items():
+        before, after = start[domain].users_as_rows(), company.users_as_rows()
+        if before is not None and after is not None:
+            known = np.flatnonzero(run.training_items(domain).lengths)
+            ids = run.user_ids(domain)
+            users = [ids[user] for user in known]
+            found[domain] = Preferences(users, *({n: t[known] for n, t in rows.items()} for rows in (before, after)))
+    return found
+
+
 def preference_maps(run: Run) -> list[PreferenceMap]:
     """Of every domain, some users before training and after the chosen round; without co-clustering only the latter.
 
     Users are drawn by their ids, so that a person who is drawn in one domain is, as far as possible, in the others too.
     Empty where a method knows no distributions of users.
     """
-    config = run.settings.config()
-    if not isinstance(config, PreferenceConfig):
-        return []
+    config: Any = run.settings.config()
     maps = []
-    for domain, seen in run.preferences().items():
+    for domain, seen in preferences(run).items():
         shown = some_users(seen.users)
         moments = {f"after round {run.summary['best_round']}": seen.chosen}
         if config.pull.clustering:

@@ -8,6 +8,7 @@ import typer
 
 from confed.cli.options import (
     DATASET,
+    Address,
     Chunk,
     Engine,
     EvalEvery,
@@ -20,6 +21,7 @@ from confed.cli.options import (
     Seed,
     Seeds,
     Set,
+    Workers,
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
@@ -38,6 +40,8 @@ def compare(
     options: Set = None,
     out: Out = api.DEFAULT_OUT,
     engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
     chunk: Chunk = None,
     eval_every: EvalEvery = None,
     patience: Patience = None,
@@ -57,6 +61,8 @@ def compare(
             options=dict(parse_option(text) for text in options or []),
             out=out,
             engine=engine,
+            workers=workers,
+            address=address,
             chunk=chunk,
             eval_every=eval_every,
             patience=patience,

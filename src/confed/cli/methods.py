@@ -13,10 +13,9 @@ from rich.table import Table
 from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.data.catalogue import REGISTRY
-from confed.methods.base import FederatedMethod, Method
+from confed.methods.base import Method
 from confed.methods.published import published
 from confed.methods.registry import all_methods, method_named
-from confed.methods.silo import SiloMethod
 
 app = typer.Typer(help="What can be run.", invoke_without_command=True)
 
@@ -105,16 +104,7 @@ def describe(method: Method) -> dict[str, Any]:
             if published(method.name, dataset)
         },
     }
-    if isinstance(method, FederatedMethod):
-        pieces = method.pieces(method.config(None, {}), items=1)
-        facts["view"] = pieces.view
-        facts["uploads"] = sorted(pieces.strategy.uploads)
-        facts["aggregation"] = pieces.strategy.needs
-    if isinstance(method, SiloMethod):
-        exchange = method.exchange(method.config(None, {}))
-        facts["view"] = method.view
-        facts["uploads"] = sorted([*exchange.names, "loss"]) if exchange else []
-        facts["aggregation"] = "sum"
+    facts |= method.facts(method.config(None, {}))
     return facts
 
 

@@ -31,7 +31,21 @@ Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by d
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]
 Chunk = Annotated[int | None, typer.Option("--chunk", min=1, help="Devices trained at once; does not change results.")]
-Engine = Annotated[str | None, typer.Option("--engine", help="Where clients are simulated: local.")]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Where clients are: local (this process), processes (others of this machine) or ray; does not change "
+        "results.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Processes or Ray actors that hold clients; by default one for each core."),
+]
+Address = Annotated[
+    str | None, typer.Option("--address", help="Of a running Ray, such as auto; by default one is started.")
+]
 EvalEvery = Annotated[int | None, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
 Patience = Annotated[
     int | None, typer.Option("--patience", min=1, help="Stop after so many evaluations without a gain.")

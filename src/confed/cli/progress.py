@@ -22,7 +22,7 @@ from confed.data import Domains, Interactions
 from confed.data.catalogue import DOMAINS, REGISTRY
 from confed.data.registry import get_dataset, is_at_hand, load_domains
 from confed.data.sources import Progress as DownloadProgress
-from confed.runs.runner import Line, Listener
+from confed.runs.loop import Line, Listener
 from confed.runs.settings import Settings
 
 _UNSEEN_SECONDS = 2.0
@@ -54,7 +54,9 @@ def live_progress() -> Iterator[Listener]:
 
 
 def status(line: Line, settings: Settings) -> str:
-    """The loss, and the metric that selects the round."""
+    """The loss, and the metric that selects the round; before the first, what is waited for."""
+    if "waiting" in line:
+        return str(line["waiting"])
     parts = [] if line["loss"] is None else [f"loss {line['loss']:.4f}"]
     for view, values in list(line["views"].items())[:1]:  # the first is the one that selects the round
         metric = settings.protocol.select_metric

@@ -10,6 +10,7 @@ import typer
 
 from confed.cli.options import (
     DATASET,
+    Address,
     Checkpoint,
     Chunk,
     Config,
@@ -24,6 +25,7 @@ from confed.cli.options import (
     Seed,
     Seeds,
     Set,
+    Workers,
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
@@ -46,6 +48,8 @@ def run(
     folder: Annotated[Path | None, typer.Option("--folder", help="The run folder itself, instead of --out.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Go on with the run in this folder.")] = None,
     engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
     chunk: Chunk = None,
     dtype: Annotated[str | None, typer.Option("--dtype", help="float32 or float64.")] = None,
     eval_every: EvalEvery = None,
@@ -56,14 +60,18 @@ def run(
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
     said: dict[str, Any] = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
-    said |= {"engine": engine, "chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
-    said |= {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
+    said |= {"chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
+    place: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
+    said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
     if resume is not None:
-        others = [config, options, folder, *(value for name, value in said.items() if name != "rounds")]
+        others = [config, options, folder, *(value for name, value in said.items() if name not in {"rounds", *place})]
         if any(value is not None for value in others) or seeds > 1 or out != api.DEFAULT_OUT:
-            raise ConfedError("--resume takes the run's own settings: only --rounds and --json may stand beside it")
+            raise ConfedError(
+                "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
+                "stand beside it"
+            )
         with live_progress() as listener:
-            summary = api.resume(resume, rounds=rounds, listener=listener).summary
+            summary = api.resume(resume, rounds=rounds, **place, listener=listener).summary
         _show(summary, as_json)
         return
     chosen = _file_then_line(config, said, options)
@@ -116,6 +124,11 @@ def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _noise(note: dict[str, float]) -> str:
     """Of the last round."""
+    if "mean_length" not in note:
+        return (
+            f"deviation {note['noise_deviation']:g} on every number of a client's change, clipped to {note['clip']:g}, "
+            f"ε = {note['epsilon_of_one_upload']:.3g} for one upload at δ = 1e-5"
+        )
     return (
         f"deviation {note['noise_deviation']:g} on every number, rows of mean length {note['mean_length']:.3g} clipped "
         f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer), "

@@ -1,16 +1,13 @@
-"""Some people in one place: their training data and what they keep, one phone or a hundred thousand in a simulation.
+"""People in one place: one phone, or a hundred thousand in a simulation.
 
-A gateway trains and scores the clients it holds, chunk by chunk: a chunk takes the rows it touches, trains them, is
-visited and is dropped, so that memory grows with the chunk, not with users x items. Neither the chunk nor who else is
-held here changes what becomes of a client. It knows neither the server nor who judges. Clients are given by their
-places in the gateway.
+They are trained and scored chunk by chunk: a chunk takes the rows it touches, trains them, is scored, sends and is
+dropped, so that memory grows with the chunk, not with users x items. Its size changes nothing for anybody.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import torch
@@ -22,14 +19,16 @@ from confed.clients.cohort import Cohort, stored_scores
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
 from confed.errors import DivergedError
-from confed.messages import Download
+from confed.federations.gateway import Cards, Gateway
+from confed.messages import Agreement, Download, Push, Upload
+from confed.privacy.filters import NO_FILTERS, Chain
 from confed.random import Stream
 from confed.threads import in_parallel
 
 Ints = NDArray[np.int64]
-Found = TypeVar("Found")
 
 _CHUNK_ROWS = 1 << 15
 """Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
@@ -41,16 +40,17 @@ _EXPLODED = 1e9
 """Losses, gradients and tables beyond this are accidents."""
 
 
-class Gateway:
+class People(Gateway):
     """Trains the clients of a `TrainingData`."""
 
     def __init__(
         self,
         backbone: Backbone,
         procedure: Procedure,
+        agreement: Agreement,
         data: TrainingData,
         seed: int,
-        dtype: torch.dtype,
+        filters: Chain = NO_FILTERS,
         *,
         chunk: int | None = None,
         copies: int = 1,
@@ -58,17 +58,41 @@ class Gateway:
         """`copies` of what clients keep will be held at once in the end, by whoever remembers earlier rounds."""
         self.backbone = backbone
         self.procedure = procedure
+        self.agreement = agreement
+        self.filters = filters
         self.data = data
+        self.ids = torch.from_numpy(data.ids)
         self.seed = seed
-        self.dtype = dtype
         self.chunk = chunk
-        self.store = ClientStore(backbone, data.users, seed, dtype, copies=copies)
+        self.store = ClientStore(backbone, data.users, seed, agreement.dtype, copies=copies)
 
-    def train(
-        self, number: int, download: Download, clients: Ints, visit: Callable[[Cohort], Found]
-    ) -> Iterator[Found]:
-        """Train `clients` in round `number`; what `visit` finds in each chunk before it is dropped."""
-        return in_parallel(lambda chunk: visit(self.train_chunk(number, download, chunk)), self.chunks(clients))
+    def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
+        card = cards.get(ONLY)
+
+        def work(chunk: Ints) -> Upload:
+            cohort = self.train_chunk(number, download, chunk)
+            if card:
+                card.add(cohort.clients, cohort.scores())
+            return cohort.upload({*self.agreement.uploads, "loss"})
+
+        yield from in_parallel(work, self.chunks(clients.numpy()))
+        if card:
+            absent = np.setdiff1d(card.clients.numpy(), clients.numpy())
+            self._score(download, absent, card.add)
+
+    def score(self, download: Download, cards: Cards) -> None:
+        card = cards[ONLY]
+        self._score(download, card.clients.numpy(), card.add)
+
+    def receive(self, push: Push) -> None:
+        self.store.receive(push)
+
+    def state(self) -> dict[str, Tensor]:
+        return {f"client.{name}": value for name, value in self.store.tensors.items()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        for name, value in self.store.tensors.items():
+            value.copy_(state[f"client.{name}"])
 
     def train_chunk(self, number: int, download: Download, clients: Ints) -> Cohort:
         """Local training of some clients at once, up to the point where kept parameters are written back."""
@@ -77,7 +101,7 @@ class Gateway:
             clients,
             self.procedure.negatives,
             Stream.of(self.seed, "negatives", number),
-            self.dtype,
+            self.agreement.dtype,
             virtual=self.procedure.virtual,
             whole=self.procedure.dense,
         )
@@ -87,7 +111,7 @@ class Gateway:
         cohort.keep()
         return cohort
 
-    def score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
+    def _score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
         """Hand the logits of `clients` with the server's shared parameters and their own private ones to `take`."""
         pairs = max(_SCORE_VALUES // self.backbone.hidden, 1)
         size = max(pairs // self.data.items, 1)

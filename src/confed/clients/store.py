@@ -19,7 +19,7 @@ class ClientStore:
 
     def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype, *, copies: int = 1) -> None:
         """`copies` of everything will be held at once in the end: this one, and what its owner remembers."""
-        _require_memory(backbone, clients, dtype, copies)
+        require_memory(backbone, clients, dtype, copies)
         self.tensors = {
             spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone()
             for spec in backbone.named(kept=True)
@@ -62,7 +62,7 @@ class ClientStore:
         return table.view(-1, table.shape[-1]), flat
 
 
-def _require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
+def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
     values = copies * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
     needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -52,6 +52,15 @@ class DomainSplit:
     matching: Matching
     left_out: int = 0
     """People of the data who are in no domain of the split."""
+    numbers: Ints | None = None
+    """The places of the domains among all, where these are some of them only."""
+
+    def take(self, places: Ints) -> DomainSplit:
+        """What the holder of some domains would have, which are given by their places."""
+        names = [list(self.parts)[place] for place in places]
+        users, numbers = ({name: of[name] for name in names} for of in (self.matching.users, self.matching.numbers))
+        matching = Matching(self.matching.people, users, numbers)
+        return DomainSplit({name: self.parts[name] for name in names}, matching, self.left_out, places)
 
     @property
     def users(self) -> int:

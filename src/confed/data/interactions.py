@@ -27,6 +27,9 @@ from confed.files import written_beside
 
 Ints = NDArray[np.int64]
 
+ONLY = ""
+"""The domain of data that has one only."""
+
 _TYPES = dict(zip(ROLES, (pl.String, pl.String, pl.Float64, pl.Int64), strict=True))
 
 
@@ -49,6 +52,11 @@ class Interactions:
     user_index: Ints = field(init=False)
     """Per row, the position of its user in `users`."""
     item_index: Ints = field(init=False)
+
+    @property
+    def parts(self) -> Mapping[str, Interactions]:
+        """By domain, as `Domains` has them."""
+        return {ONLY: self}
 
     def __post_init__(self) -> None:
         if self.time not in get_args(Time):

@@ -15,14 +15,15 @@ hash of (user, item): random with respect to popularity, the same for every copy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confed.data.interactions import Interactions
+from confed.data.interactions import ONLY, Interactions
 from confed.errors import ConfedError
 from confed.protocol import Protocol
 from confed.ragged import Ragged
@@ -99,6 +100,15 @@ class Split(Cut):
     validation: Ints
     """(users,)"""
     test: Ints
+    matching: ClassVar[None] = None
+    """Nobody is shared where there is one domain."""
+    left_out: ClassVar[int] = 0
+    numbers: ClassVar[None] = None
+
+    @property
+    def parts(self) -> Mapping[str, Split]:
+        """By domain, as a `DomainSplit` has them."""
+        return {ONLY: self}
 
     @property
     def tested(self) -> Ints:

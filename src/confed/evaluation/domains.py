@@ -1,19 +1,22 @@
-"""The evaluation of several domains: each by its own held-out items, and the mean over domains."""
+"""The evaluation of all domains: each by its own held-out items, and the mean over several."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from confed.data.domain_split import ColdSplit, DomainSplit
+from confed.data.domain_split import ColdSplit
+from confed.data.interactions import ONLY
+from confed.data.shares import AnySplit
 from confed.data.split import Split
-from confed.errors import said_of
-from confed.evaluation.cold import ColdEvaluator, ColdScorecard
-from confed.evaluation.evaluator import Evaluator, Part, Result, Scorecard
+from confed.errors import in_domain
+from confed.evaluation.cold import ColdEvaluator
+from confed.evaluation.evaluator import Evaluator, Part, Result
 from confed.evaluation.metrics import Ints
+from confed.messages import Tally
 from confed.protocol import Protocol
 
 
@@ -40,36 +43,45 @@ class DomainResult:
         }
 
 
-class DomainScorecard:
-    """A scorecard for every domain."""
+@dataclass(frozen=True)
+class Grading:
+    """From where held-out items stood to metrics. It knows which rankings there are, and no held-out item."""
 
-    def __init__(self, cards: Mapping[str, Scorecard | ColdScorecard]) -> None:
-        self._cards = cards
+    protocol: Protocol
+    rankings: Mapping[str, Collection[str]]
+    """By domain."""
 
-    def __getitem__(self, domain: str) -> Scorecard | ColdScorecard:
-        return self._cards[domain]
-
-    def result(self) -> DomainResult:
-        return DomainResult({name: card.result() for name, card in self._cards.items()})
-
-
-class DomainEvaluator:
-    """The evaluators of all domains."""
-
-    def __init__(self, cut: DomainSplit, protocol: Protocol, seed: int) -> None:
-        self._of = {name: _evaluator(name, part, protocol, seed) for name, part in cut.parts.items()}
-
-    @property
-    def rankings(self) -> set[str]:
-        """Those that some domain has."""
-        return {ranking for evaluator in self._of.values() for ranking in evaluator.rankings}
-
-    def scorecard(self) -> DomainScorecard:
-        return DomainScorecard({name: evaluator.scorecard() for name, evaluator in self._of.items()})
+    def result(self, tallies: Mapping[str, Tally]) -> Result | DomainResult:
+        """Of one domain, or of several with their means."""
+        results = {name: Result.of(tallies[name], of, self.protocol) for name, of in self.rankings.items()}
+        return results[ONLY] if ONLY in results else DomainResult(results)
 
 
-def _evaluator(name: str, part: Split | ColdSplit, protocol: Protocol, seed: int) -> Evaluator | ColdEvaluator:
-    with said_of(f"domain {name}"):
+@dataclass(frozen=True)
+class Examination:
+    """The evaluators of all domains, and how what they find is graded."""
+
+    judges: Mapping[str, Evaluator | ColdEvaluator]
+    grading: Grading
+
+    @classmethod
+    def of(
+        cls,
+        cut: AnySplit,
+        protocol: Protocol,
+        seed: int,
+        rankings: Mapping[str, Collection[str]] | None = None,
+    ) -> Examination:
+        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left."""
+        agreed = rankings or {}
+        judges = {name: _evaluator(name, part, protocol, seed, agreed.get(name)) for name, part in cut.parts.items()}
+        return cls(judges, Grading(protocol, {name: judge.rankings for name, judge in judges.items()}))
+
+
+def _evaluator(
+    name: str, part: Split | ColdSplit, protocol: Protocol, seed: int, rankings: Collection[str] | None
+) -> Evaluator | ColdEvaluator:
+    with in_domain(name):
         if isinstance(part, ColdSplit):
             return ColdEvaluator(part, protocol, seed)
-        return Evaluator(part, protocol, seed)
+        return Evaluator(part, protocol, seed, rankings=rankings)

@@ -3,9 +3,8 @@
 `tables` is how the item tables of many clients are held in little memory until they travel, or instead of it.
 """
 
-from confed.messages.agreement import Agreement
+from confed.messages.agreement import Agreement, Needs
 from confed.messages.devices import Download, Push, Upload
-from confed.messages.people import PeopleRows, people_schema
 from confed.messages.sums import Over, PartialSum, Sums, summed
 from confed.messages.tables import (
     HeldTables,
@@ -18,16 +17,16 @@ from confed.messages.tables import (
     with_padding_row,
 )
 from confed.messages.tally import Tally, tally_schema
-from confed.messages.wire import Field, Schema
+from confed.messages.wire import Field, Schema, decode, encode
 
 __all__ = [
     "Agreement",
     "Download",
     "Field",
     "HeldTables",
+    "Needs",
     "Over",
     "PartialSum",
-    "PeopleRows",
     "Push",
     "Schema",
     "Sent",
@@ -36,9 +35,10 @@ __all__ = [
     "Tally",
     "Upload",
     "add_rows",
+    "decode",
     "dense",
+    "encode",
     "gather_rows",
-    "people_schema",
     "summed",
     "tally_schema",
     "weighted_sum",

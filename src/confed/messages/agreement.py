@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
+from torch import Tensor
 
+from confed.messages.devices import Download
 from confed.messages.sums import Over
 from confed.messages.wire import Field, Schema
 
 Shape = tuple[int, ...]
+Needs = Literal["sum", "individual"]
 
 MOST_ROWS = 1 << 24
 """A client has fewer rows than this."""
@@ -25,16 +29,45 @@ FACTS = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """Between people's devices and a server."""
+    """Between clients and a server."""
 
     items: int
+    """Rows of the tables; between companies, the people whom several of them know."""
     dtype: torch.dtype
     received: Mapping[str, Shape]
     """Shared parameters that come with every download."""
     kept: Mapping[str, Shape]
     """Shared parameters that clients keep, and that are pushed to some of them."""
     uploads: frozenset[str]
+    plan: Mapping[str, Over] = field(default_factory=dict)
+    """What is averaged, and over whom."""
+    needs: Needs = "sum"
+    """Whether the server gets sums alone, or may ask about single clients."""
     side: Mapping[str, Field] = field(default_factory=dict)
+    by_rows: bool = False
+    """Whether clients hear and tell of some rows of the tables only, and which these are is no secret."""
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Of everything that is shared."""
+        return {**self.received, **self.kept}
+
+    def bases(self, download: Download) -> dict[str, Tensor]:
+        """By planned name, whole, what clients' changes are counted from: the version that they all received, or
+        nothing at all.
+        """
+        return {name: self._base(download, name) for name in self.plan}
+
+    def _base(self, download: Download, name: str) -> Tensor:
+        if name not in download.tables:
+            return torch.zeros(self.shapes[name], dtype=self.dtype)
+        versions = download.tables[name]
+        if len(versions) != 1:
+            raise ValueError(f"clients received several versions of {name!r}, whose changes do not add up")
+        version = versions[0]
+        if download.rows is None:
+            return version
+        return torch.zeros(self.shapes[name], dtype=self.dtype).index_copy_(0, download.rows, version)
 
     def download(self, clients: int) -> Schema:
         fields = {
@@ -42,6 +75,7 @@ class Agreement:
             "alike": Field(torch.int64, ("clients",), least=-1, optional=True),
             **self._versions(self.received),
             **{f"side/{name}": of for name, of in self.side.items()},
+            **({"rows": self._rows(optional=True)} if self.by_rows else {}),
         }
         sizes = self._sizes(clients) | ({} if self.received else {"versions": 1})
         return Schema("download", fields, sizes)
@@ -51,26 +85,41 @@ class Agreement:
         return Schema("push", {"table_of": table_of, **self._versions(self.kept)}, self._sizes(clients))
 
     def upload(self, clients: int) -> Schema:
-        parameters = {**self.received, **self.kept}
         sent = {
-            name: FACTS[name] if name in FACTS else Field(self.dtype, ("clients", *parameters[name]))
+            name: FACTS[name] if name in FACTS else Field(self.dtype, ("clients", *self._travels(self.shapes[name])))
             for name in self.uploads
         }
         who = {"clients": Field(torch.int64, ("clients",), distinct=True)}
-        return Schema("upload", who | {f"sent/{name}": of for name, of in sent.items()}, self._sizes(clients))
+        which = {"rows": self._rows()} if self.by_rows else {}
+        return Schema("upload", who | which | {f"sent/{name}": of for name, of in sent.items()}, self._sizes(clients))
 
-    def sums(self, plan: Mapping[str, Over]) -> Schema:
+    def sums(self) -> Schema:
         fields = {name: Field(torch.int64, (), least=0) for name in ("participants", "nbytes")}
-        fields["loss"] = Field(torch.float64, ())
-        parameters = {**self.received, **self.kept}
-        for name, over in plan.items():
-            shape = parameters[name]
-            fields[f"changes/{name}"] = Field(torch.float64, shape)
-            fields[f"weight/{name}"] = Field(torch.float64, shape[:1] if over == "holders" else (), least=0)
+        if "loss" in self.uploads:
+            fields["loss"] = Field(torch.float64, ())
+        for name, over in self.plan.items():
+            fields |= {f"{part}/{name}": of for part, of in self.partial(name, over).items()}
         return Schema("sums", fields)
 
+    def partial(self, name: str, over: Over) -> dict[str, Field]:
+        """Of one tensor, the fields of what some clients changed in it."""
+        shape = self.shapes[name]
+        weight = Field(torch.float64, shape[:1] if over == "holders" else (), least=0)
+        rest = Field(torch.float64, shape, optional=True)
+        return {"changes": Field(torch.float64, shape), "weight": weight, "rest": rest}
+
     def _versions(self, shapes: Mapping[str, Shape]) -> dict[str, Field]:
-        return {f"tables/{name}": Field(self.dtype, ("versions", *shape)) for name, shape in shapes.items()}
+        """Of companies, nothing is sent before anything is known."""
+        return {
+            f"tables/{name}": Field(self.dtype, ("versions", *self._travels(shape)), optional=self.by_rows)
+            for name, shape in shapes.items()
+        }
+
+    def _travels(self, shape: Shape) -> tuple[int | str, ...]:
+        return ("rows", *shape[1:]) if self.by_rows else shape
+
+    def _rows(self, *, optional: bool = False) -> Field:
+        return Field(torch.int64, ("rows",), least=0, below=self.items, distinct=True, optional=optional)
 
     def _sizes(self, clients: int) -> dict[str, int]:
         return {"clients": clients, "items": self.items}

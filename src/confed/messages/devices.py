@@ -1,14 +1,18 @@
-"""What crosses the line between people's devices and the server: `Download`, `Upload` and `Push`.
+"""What crosses the line between clients and the server: `Download`, `Upload` and `Push`.
 
 Each holds the messages of many clients at once, and can be cut down to some of them; what a single client gets or sends
 is the message cut down to that client, and sizes are those of its bytes. On the server's side clients are counted by
-their places among all, on a holder's side by their places among its own: `of` leads from one to the other. Uploads say
+their places among all, on a gateway's side by their places among its own: `of` leads from one to the other. Uploads say
 who sent them by the clients' ids.
+
+The tables of people have a row for each item and travel whole, so that they do not tell which rows somebody touched.
+Those of companies have a row for each person whom several companies know; every company hears and tells only of its
+own, and its messages name these `rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -17,8 +21,6 @@ from torch import Tensor
 from confed.messages.tables import HeldTables, Sent, TableRows, dense
 from confed.messages.wire import Schema, decode, encode
 from confed.tensors import joined, part_of
-
-_FIRST = torch.zeros(1, dtype=torch.int64)
 
 
 @dataclass(frozen=True)
@@ -36,25 +38,39 @@ class Download:
     A holder of many clients computes once what these would each compute; to a single client it says nothing.
     """
 
-    def of(self, places: Tensor) -> Download:
-        """What the clients at `places` receive: the versions they get, and no others."""
-        tables, table_of = _versions_of(self.tables, self.table_of[places])
-        return Download(tables, table_of, self.side, _still_alike(self.alike, places))
+    told: Sequence[Tensor] | None = None
+    """By client, the rows of the tables that it may see; not said: all. The server knows it; it does not travel."""
 
-    @property
-    def bytes_per_client(self) -> int:
-        """0 where nothing is sent. Versions are of one size, so that every client's message is as long."""
-        return len(self.of(_FIRST).to_bytes()) if self.tables or self.side else 0
+    rows: Tensor | None = None
+    """Which rows of the server's tables these are, ascending; not said: all."""
+
+    def of(self, places: Tensor) -> Download:
+        """What the clients at `places` receive: the versions and rows they get, and no others."""
+        tables, table_of = _versions_of(self.tables, self.table_of[places])
+        rows = None
+        if self.told is not None and tables:
+            rows = torch.unique(torch.cat([self.told[place] for place in places.tolist()]))
+            tables = {name: versions.index_select(1, rows) for name, versions in tables.items()}
+        return Download(tables, table_of, self.side, _still_alike(self.alike, places), rows=rows)
+
+    def bytes_to(self, places: Tensor) -> int:
+        """Of the messages of the clients at `places`; nothing is sent where there is nothing to tell."""
+        if not len(places) or not (self.tables or self.side):
+            return 0
+        if self.told is None:  # versions are of one size, so that every client's message is as long
+            return len(places) * len(self.of(places[:1]).to_bytes())
+        return sum(len(self.of(place).to_bytes()) for place in torch.split(places, 1))
 
     def to_bytes(self) -> bytes:
-        about = {"table_of": self.table_of} | ({} if self.alike is None else {"alike": self.alike})
-        return encode("download", joined({"tables": self.tables, "side": self.side}) | about)
+        about = {"table_of": self.table_of, "alike": self.alike, "rows": self.rows}
+        said = {name: tensor for name, tensor in about.items() if tensor is not None}
+        return encode("download", joined({"tables": self.tables, "side": self.side}) | said)
 
     @classmethod
     def from_bytes(cls, data: bytes, schema: Schema) -> Download:
         tensors = decode(data, schema)
         tables, side = (part_of(tensors, part) for part in ("tables", "side"))
-        return cls(tables, tensors["table_of"], side, tensors.get("alike"))
+        return cls(tables, tensors["table_of"], side, tensors.get("alike"), rows=tensors.get("rows"))
 
 
 @dataclass(frozen=True)
@@ -93,14 +109,20 @@ class Upload:
     clients: Tensor
     """Their ids."""
     tensors: Mapping[str, Sent]
+    rows: Tensor | None = None
+    """Which rows of the tables were sent, by a client that knows some only; not said: all."""
 
     def __len__(self) -> int:
         return len(self.clients)
 
     def of(self, chosen: Tensor) -> Upload:
-        """The part of the clients marked in `chosen`."""
+        """The part of some clients: those marked in `chosen`, or at these places."""
         parts = {n: t[chosen] if isinstance(t, Tensor) else t.of(chosen) for n, t in self.tensors.items()}
-        return Upload(self.clients[chosen], parts)
+        return Upload(self.clients[chosen], parts, self.rows)
+
+    def only(self, names: Collection[str]) -> Upload:
+        """The part that has these names."""
+        return Upload(self.clients, {name: self.tensors[name] for name in names}, self.rows)
 
     def tensor(self, name: str) -> Tensor:
         """Of what is one number, or a few, for every client."""
@@ -110,17 +132,18 @@ class Upload:
 
     @property
     def bytes_per_client(self) -> int:
-        """All messages of a round are as long: they hold the same tensors."""
-        return len(self.of(torch.arange(len(self)) == 0).to_bytes())
+        """All messages are as long: they hold the same tensors. Nothing is sent where there is nothing to tell."""
+        return len(self.of(torch.arange(len(self)) == 0).to_bytes()) if self.tensors else 0
 
     def to_bytes(self) -> bytes:
         whole = {name: dense(sent) for name, sent in self.tensors.items()}
-        return encode("upload", joined({"sent": whole}) | {"clients": self.clients})
+        about = {"clients": self.clients} | ({} if self.rows is None else {"rows": self.rows})
+        return encode("upload", joined({"sent": whole}) | about)
 
     @classmethod
     def from_bytes(cls, data: bytes, schema: Schema) -> Upload:
         tensors = decode(data, schema)
-        return cls(tensors["clients"], part_of(tensors, "sent"))
+        return cls(tensors["clients"], part_of(tensors, "sent"), tensors.get("rows"))
 
 
 def _versions_of(tables: Mapping[str, Tensor], table_of: Tensor) -> tuple[dict[str, Tensor], Tensor]:

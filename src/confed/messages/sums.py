@@ -1,7 +1,8 @@
 """Sums over clients that can be put together from parts: all that a server needs that looks at nobody.
 
 What clients changed in a tensor, added up in float64, and the weight it has to be divided by. Parts are made wherever
-clients are held, and their sum is the same however clients are spread.
+clients are held, and their sum is the same however clients are spread: what rounding takes from an addition is kept
+beside it. Companies, whose optimisers make much of the last bit, get the same means bit for bit from any places.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from confed.messages.wire import Schema, decode, encode
 from confed.tensors import joined, part_of
 
 Over = Literal["participants", "samples", "holders", "sum"]
-"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each item row those who
-changed it; or no average at all, the sum of all changes."""
+"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each row those who hold it;
+or no average at all, the sum of all changes."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class PartialSum:
     changes: Tensor
     weight: Tensor
     """One number, or over `holders` one for each row."""
+    rest: Tensor | None = None
+    """What rounding took from `changes`; not said: nothing."""
 
     @classmethod
     def nothing(cls, like: Tensor, over: Over) -> PartialSum:
@@ -37,27 +40,50 @@ class PartialSum:
         return cls(torch.zeros_like(like, dtype=torch.float64), weight)
 
     def __add__(self, other: PartialSum) -> PartialSum:
-        return PartialSum(self.changes + other.changes, self.weight + other.weight)
+        one, two = self.changes, other.changes
+        total = one + two
+        # Knuth's exact difference between a sum and its rounding.
+        part = total - one
+        rest = (one - (total - part)) + (two - part)
+        for earlier in (self.rest, other.rest):
+            if earlier is not None:
+                rest += earlier
+        return PartialSum(total, self.weight + other.weight, rest)
 
-    def applied(self, previous: Tensor, over: Over) -> Tensor:
-        """What the tensor becomes."""
-        changes = self.changes
+    def take(self, other: PartialSum) -> None:
+        """Add it in place, and plainly: of many clients in one place, chunk after chunk, an exact sum would cost more
+        than it is worth.
+        """
+        self.changes.add_(other.changes)
+        self.weight.add_(other.weight)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By what they are, as they are sent."""
+        rest = {} if self.rest is None else {"rest": self.rest}
+        return {"changes": self.changes, "weight": self.weight, **rest}
+
+    def applied(self, base: Tensor, over: Over) -> Tensor:
+        """What the tensor becomes, which was `base`."""
+        changes = self.changes if self.rest is None else self.changes + self.rest
         if over == "holders":
             changes = changes / self.weight.clamp(min=1.0)[:, None]
         elif over != "sum":
             changes = changes / self.weight.clamp(min=1.0)
-        return (previous.double() + changes).to(previous.dtype)
+        return (base.double() + changes).to(base.dtype)
 
 
-def summed(upload: Upload, name: str, over: Over, previous: Tensor) -> PartialSum:
-    """What the clients of one upload changed in one tensor."""
+def summed(upload: Upload, name: str, over: Over, base: Tensor) -> PartialSum:
+    """What the clients of one upload changed in one tensor, which was `base`."""
     sent = upload.tensors[name]
     weights = _weights(upload, over)
-    weight = _holders(upload) if over == "holders" else weights.sum()
+    weight = _holders(upload, len(base)) if over == "holders" else weights.sum()
     if isinstance(sent, TableRows):
         return PartialSum(sent.summed_changes(weights), weight)
     total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
-    return PartialSum(total - weights.sum() * previous.double(), weight)
+    if upload.rows is None:
+        return PartialSum(total - weights.sum() * base.double(), weight)
+    changes = total - weights.sum() * base[upload.rows].double()
+    return PartialSum(torch.zeros_like(base, dtype=torch.float64).index_copy_(0, upload.rows, changes), weight)
 
 
 def _weights(upload: Upload, over: Over) -> Tensor:
@@ -68,7 +94,10 @@ def _weights(upload: Upload, over: Over) -> Tensor:
     return upload.tensor("samples").double()
 
 
-def _holders(upload: Upload) -> Tensor:
+def _holders(upload: Upload, rows: int) -> Tensor:
+    """By row, how many of the clients hold it: who sends some rows only says by that which they are."""
+    if upload.rows is not None:
+        return torch.zeros(rows, dtype=torch.float64).index_fill_(0, upload.rows, len(upload))
     if "held" not in upload.tensors:
         raise ValueError("a mean over holders, of clients that did not say which rows they hold")
     return upload.tensor("held").sum(dim=0, dtype=torch.float64)
@@ -76,12 +105,12 @@ def _holders(upload: Upload) -> Tensor:
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of a round over some clients: how many they were, their summed loss, the bytes of their uploads, and
-    what was planned.
+    """The sums of a round over some clients: how many they were, their summed loss if they told it, the bytes of their
+    uploads, and what was planned.
     """
 
     participants: int
-    loss: float
+    loss: float | None
     nbytes: int
     of: Mapping[str, PartialSum]
 
@@ -89,21 +118,23 @@ class Sums:
         if self.of.keys() != other.of.keys():
             raise ValueError(f"sums of {sorted(self.of)} and of {sorted(other.of)} do not add up")
         of = {name: part + other.of[name] for name, part in self.of.items()}
-        return Sums(self.participants + other.participants, self.loss + other.loss, self.nbytes + other.nbytes, of)
+        loss = None if self.loss is None or other.loss is None else self.loss + other.loss
+        return Sums(self.participants + other.participants, loss, self.nbytes + other.nbytes, of)
 
     def to_bytes(self) -> bytes:
-        changes = {name: part.changes for name, part in self.of.items()}
-        weights = {name: part.weight for name, part in self.of.items()}
-        about = {
-            "participants": torch.tensor(self.participants),
-            "loss": torch.tensor(self.loss, dtype=torch.float64),
-            "nbytes": torch.tensor(self.nbytes),
-        }
-        return encode("sums", joined({"changes": changes, "weight": weights}) | about)
+        parts: dict[str, dict[str, Tensor]] = {"changes": {}, "weight": {}, "rest": {}}
+        for name, part in self.of.items():
+            for kind, tensor in part.tensors().items():
+                parts[kind][name] = tensor
+        about = {"participants": torch.tensor(self.participants), "nbytes": torch.tensor(self.nbytes)}
+        if self.loss is not None:
+            about["loss"] = torch.tensor(self.loss, dtype=torch.float64)
+        return encode("sums", joined(parts) | about)
 
     @classmethod
     def from_bytes(cls, data: bytes, schema: Schema) -> Sums:
         tensors = decode(data, schema)
-        weights = part_of(tensors, "weight")
-        of = {name: PartialSum(changes, weights[name]) for name, changes in part_of(tensors, "changes").items()}
-        return cls(int(tensors["participants"]), float(tensors["loss"]), int(tensors["nbytes"]), of)
+        changes, weights, rests = (part_of(tensors, kind) for kind in ("changes", "weight", "rest"))
+        of = {name: PartialSum(changes[name], weights[name], rests.get(name)) for name in changes}
+        loss = float(tensors["loss"]) if "loss" in tensors else None
+        return cls(int(tensors["participants"]), loss, int(tensors["nbytes"]), of)

@@ -1,76 +1,85 @@
-"""A method is a name, a config and a choice of pieces. Everything else is shared machinery."""
+"""What the registry knows of a method, and what a run asks of it.
+
+A method is a name, a config, and a way to build its own trainer: `methods.devices` has what people's devices have in
+common, `methods.silo` companies, `methods.central` data in one place.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
+from torch import Tensor
 
-from confed.clients.backbones import Backbone
-from confed.clients.objectives import BCE, SaturatingBCE, Term
-from confed.clients.procedures import Procedure
+from confed.clients.replay import Replay
 from confed.config import MethodConfig
-from confed.messages import Agreement
+from confed.data.interactions import ONLY
+from confed.data.shares import AnySplit, Roster, Share
+from confed.errors import ConfedError
+from confed.evaluation.judge import Judge
+from confed.federations.federated import Federated, Server
+from confed.federations.gateway import Gateway
+from confed.federations.local import LocalFederation
+from confed.federations.site import Site
+from confed.models.silo import Silo
+from confed.privacy.filters import Chain
+from confed.privacy.gaussian import Gaussian
 from confed.protocol import View
-from confed.server.selection import Selection
-from confed.server.strategies import Strategy
+from confed.scoring import Scorer
+from confed.training import Trainer
 
 Kind = Literal["federated", "silo", "central", "control"]
-
-
-class Reproduction(BaseModel):
-    """Faithfulness to flaws of published code, off by default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    saturating_bce: bool = False
-    """Cross-entropy of float32 probabilities, whose gradient vanishes on saturated errors (D-1)."""
-
-
-class FederatedConfig(MethodConfig):
-    """What every cross-device method has."""
-
-    dim: int = Field(default=32, ge=1)
-    """Width of item and user vectors."""
-    learning_rate: float = Field(default=0.1, gt=0)
-    """Step size of the private parameters and networks."""
-    local_epochs: int = Field(default=1, ge=1)
-    """Passes over a client's rows in one round."""
-    batch_size: int = Field(default=256, ge=1)
-    """Rows per local step."""
-    train_negatives: int = Field(default=4, ge=1)
-    """Sampled negatives per positive, redrawn every round."""
-    fraction: float = Field(default=1.0, gt=0, le=1)
-    """Share of the clients that take part in a round."""
-    reproduction: Reproduction = Reproduction()
-    """Flaws of published code to reproduce, such as reproduction.saturating_bce."""
-
-    @property
-    def loss(self) -> Term:
-        return SaturatingBCE() if self.reproduction.saturating_bce else BCE()
+State = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The five choices of a cross-device method."""
+class Terms:
+    """How a method is to learn: its options, and what the run settles."""
 
-    backbone: Backbone
-    procedure: Procedure
-    strategy: Strategy
-    selection: Selection
-    view: View
+    config: Any
+    seed: int
+    dtype: str = "float32"
+    chunk: int | None = None
+    """Clients trained at once, where a method trains many."""
+    view: View | None = None
+    """By which it is to be judged, if that was asked for; else its own."""
 
-    def agreement(self, dtype: torch.dtype) -> Agreement:
-        """What server and clients settle about their messages before the first round."""
-        items = next(spec.shape[0] for spec in self.backbone.named(role="item"))
-        received, kept = (
-            {spec.name: spec.shape for spec in self.backbone.named(scope="shared", kept=kept)} for kept in (False, True)
-        )
-        return Agreement(items, dtype, received, kept, self.strategy.uploads, self.strategy.side)
+    @property
+    def number_type(self) -> torch.dtype:
+        found: torch.dtype = getattr(torch, self.dtype)
+        return found
+
+
+class FilteredConfig(MethodConfig):
+    """What every method has whose clients send something."""
+
+    upload_clip: float | None = Field(default=None, gt=0)
+    """Clip what is sent to this length: a client's whole change, or a company's rows about a person; with
+    `upload_noise`, the Gaussian mechanism."""
+    upload_noise: float | None = Field(default=None, gt=0)
+    """Deviation of the noise on every number that is sent, in multiples of `upload_clip`."""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.upload_clip is None) != (self.upload_noise is None):
+            raise ValueError("upload_clip and upload_noise belong together: set both, or neither")
+        return self
+
+    @property
+    def least(self) -> dict[str, float]:
+        """By name of what is sent, the smallest number that makes sense."""
+        return {}
+
+    @property
+    def filters(self) -> Chain:
+        """What uploads pass on their way."""
+        if self.upload_clip is None or self.upload_noise is None:
+            return Chain()
+        return Chain((Gaussian(self.upload_clip, self.upload_noise, self.least),))
 
 
 class Method(ABC):
@@ -82,7 +91,11 @@ class Method(ABC):
     kind: ClassVar[Kind]
     about: ClassVar[str | None] = None
     """What it does and where it deviates, if the docstring of its module leaves that to another."""
+    domains: ClassVar[Literal["one", "several", "any"]]
+    """What data it is for: of one domain, of several, or of several as well as of one."""
     config_class: ClassVar[type[MethodConfig]]
+    has_clients: ClassVar[bool] = False
+    """Whether there are clients and a server, who may be in different places."""
     rounds: ClassVar[int] = 100
     """Default number of rounds, or of epochs where the data is in one place."""
     patience: ClassVar[int | None] = None
@@ -109,12 +122,72 @@ class Method(ABC):
         """The name under which papers print figures of this configuration; None where they do not."""
         return self.name
 
+    @abstractmethod
+    def trainer(self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge]) -> Trainer:
+        """A fresh model of the training data of `cut`, in this process, examined by `judges`, by domain."""
 
-class FederatedMethod(Method):
-    """A cross-device method."""
-
-    kind: ClassVar[Kind] = "federated"
+    def check(self, terms: Terms, cut: AnySplit) -> None:
+        """Raise what stands in the way of training on `cut`."""
+        trainer = self.trainer(terms, cut, {})
+        if terms.view and terms.view not in trainer.views:
+            views = " or ".join(trainer.views)
+            raise ConfedError(f"view = {terms.view!r}: {self.name} can be scored under {views}")
 
     @abstractmethod
-    def pieces(self, config: Any, items: int) -> Pieces:
-        """Choose the pieces for `items` items."""
+    def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
+        """How the users of a domain were scored in round `number`, by what was kept of it: `Trainer.serving_state`."""
+
+    def replay(
+        self, terms: Terms, cut: AnySplit, state: State, number: int, clients: Tensor, *, everybody: bool = False
+    ) -> Replay | None:
+        """People at `clients` as they were scored in round `number`, for whoever wants to look at what they have; with
+        `everybody`, as the next local training would leave each of them. None where a method has no such clients.
+        """
+        return None
+
+    def companies(self, terms: Terms, cut: AnySplit, state: State | None) -> Mapping[str, Silo]:
+        """Companies as they were when `state` was kept, or as they begin; empty where a method has none."""
+        return {}
+
+    def facts(self, config: Any) -> dict[str, Any]:
+        """What travels, and how it is judged, as plain data; of a method with clients."""
+        return {}
+
+    def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
+        """Bytes of the shared parameters that one client sends in a round: of item tables, of networks, of others; not
+        of facts such as its loss, nor of a message's header. Of companies, the whole message of each.
+        """
+        return {}
+
+
+class FederatedMethod(Method):
+    """A method with clients and a server: a server's side, a clients' side, and nothing that needs both."""
+
+    has_clients: ClassVar[bool] = True
+
+    @abstractmethod
+    def server(self, terms: Terms, roster: Roster) -> Server:
+        """The server's side, for the clients of `roster`."""
+
+    @abstractmethod
+    def gateway(self, terms: Terms, share: Share) -> Gateway:
+        """The side of those clients whose data `share` is."""
+
+    def facts(self, config: Any) -> dict[str, Any]:
+        server = self.server(Terms(config, seed=0), Roster.of_nobody())
+        agreed = server.agreement
+        return {"view": server.view, "uploads": sorted(agreed.uploads), "aggregation": agreed.needs}
+
+    def site(self, terms: Terms, share: Share, judges: Mapping[str, Judge], *, rebuilt: bool) -> Site:
+        return Site(lambda: self.gateway(terms, share), judges, rebuilt=rebuilt)
+
+    def trainer(self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge]) -> Federated:
+        server = self.server(terms, Roster.of(cut))
+        return Federated(server, LocalFederation(self.site(terms, Share.of(cut), judges, rebuilt=server.rebuilt)))
+
+
+def federated(method: Method) -> FederatedMethod:
+    """The method, if it has clients."""
+    if not isinstance(method, FederatedMethod):
+        raise ConfedError(f"{method.name} has all data in one place: it runs with --engine local")
+    return method

@@ -36,10 +36,10 @@ from confed.clients.objectives import DenseTerm, ItemSimilarity, Schedule, SupCo
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
 from confed.messages import Over
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.protocol import View
 from confed.server.selection import Selection
-from confed.server.strategies import Average, Categorised, CoCluster, Strategy
+from confed.server.strategies import AnyStrategy, Average, Categorised, CoCluster
 
 _INIT_DEVIATION = 0.1
 """Of FedMF's and FedNCF's vectors, as in those methods."""
@@ -121,7 +121,7 @@ class CoFedRecConfig(FederatedConfig):
             virtual=self.virtual_ratio,
         )
 
-    def strategy(self, backbone: Backbone) -> Strategy:
+    def strategy(self, backbone: Backbone) -> AnyStrategy:
         """Groups of clients and item categories, only categories, or neither. Networks are averaged by samples."""
         tables = tuple(spec.name for spec in backbone.named(role="item"))
         nets: dict[str, Over] = {p.name: "samples" for p in backbone.named(scope="shared") if p.role != "item"}
@@ -131,7 +131,7 @@ class CoFedRecConfig(FederatedConfig):
         return everything if self.variant == "origin" else Categorised(everything, tables, self.clusters)
 
 
-class CoFedRec(FederatedMethod):
+class CoFedRec(DeviceMethod):
     name = "cofedrec"
     title = "CoFedRec: groups of clients by item category, contrastive items"
     citation = "He et al., Co-clustering for Federated Recommender System, WWW 2024"

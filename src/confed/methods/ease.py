@@ -5,7 +5,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import ease
-from confed.models.ease import EASEConfig, EASETrainer
+from confed.models.ease import EASEConfig, EASEModel
 
 
 class EASE(CentralMethod):
@@ -16,5 +16,5 @@ class EASE(CentralMethod):
     config_class = EASEConfig
     rounds = 1
 
-    def trainer(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> EASETrainer:
-        return EASETrainer(config, data, seed, dtype)
+    def model(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> EASEModel:
+        return EASEModel(config, data, seed, dtype)

@@ -27,7 +27,7 @@ from confed.data.domain_split import DomainSplit
 from confed.methods.central import JointMethod
 from confed.methods.preference import CoClusteringConfig, PreferenceConfig, PreferenceMethod, SiloClass
 from confed.models.autoencoder import AutoencoderSilo
-from confed.models.etl import ETLConfig, ETLTrainer
+from confed.models.etl import ETLConfig, ETLModel
 
 
 class ETLFConfig(PreferenceConfig):
@@ -78,5 +78,5 @@ class ETL(JointMethod):
     config_class: ClassVar[type[ETLConfig]] = ETLConfig
     rounds: ClassVar[int] = 300
 
-    def trainer(self, config: Any, cut: DomainSplit, seed: int, dtype: str) -> ETLTrainer:
-        return ETLTrainer(config, cut, seed, dtype)
+    def model(self, config: Any, cut: DomainSplit, seed: int, dtype: str) -> ETLModel:
+        return ETLModel(config, cut, seed, dtype)

@@ -48,7 +48,7 @@ from confed.clients.objectives import DenseTerm
 from confed.clients.objectives.dual import AlikeRows, Contrast, FarApart, Independent, ListNet, Orthogonal, TopOne
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.methods.fedrap import FedRAPConfig
 from confed.server.selection import Selection
 from confed.server.strategies import Average
@@ -196,7 +196,7 @@ class Fed3CRConfig(FederatedConfig):
         return FedRAPConfig(**chosen)
 
 
-class Fed3CR(FederatedMethod):
+class Fed3CR(DeviceMethod):
     name = "fed3cr"
     title = "Fed3CR: a shared item table, reshaped for each client, and a personal one"
     citation = "Mi et al., Federated Consistency- and Complementarity-aware Consensus-enhanced Recommendation, 2025"

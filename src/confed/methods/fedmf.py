@@ -19,7 +19,7 @@ from pydantic import Field
 from confed.clients.backbones import Dot
 from confed.clients.procedures import Procedure, Step
 from confed.messages import Over
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -39,7 +39,7 @@ class FedMFConfig(FederatedConfig):
         return self.learning_rate * scale
 
 
-class FedMF(FederatedMethod):
+class FedMF(DeviceMethod):
     name = "fedmf"
     title = "FedMF: federated matrix factorisation"
     citation = "Chai et al., Secure Federated Matrix Factorization, IEEE Intelligent Systems 2020"

@@ -15,7 +15,7 @@ from confed.clients.backbones import NeuMF
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
 from confed.messages import Over
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -36,7 +36,7 @@ class FedNCFConfig(FederatedConfig):
         return (self.dim, max(self.dim // 2, 1), max(self.dim // 4, 1))
 
 
-class FedNCF(FederatedMethod):
+class FedNCF(DeviceMethod):
     name = "fedncf"
     title = "FedNCF: federated neural collaborative filtering"
     citation = "Perifanis and Efraimidis, Federated Neural Collaborative Filtering, Knowledge-Based Systems 2022"

@@ -37,7 +37,7 @@ from confed.clients.backbones import Additive
 from confed.clients.objectives import DenseTerm, Term
 from confed.clients.objectives.additive import Apart, ApartWhole, Curriculum, Small, SparseWhole
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Pieces, Reproduction
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces, Reproduction
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -122,7 +122,7 @@ class FedRAPConfig(FederatedConfig):
         )
 
 
-class FedRAP(FederatedMethod):
+class FedRAP(DeviceMethod):
     name = "fedrap"
     title = "FedRAP: a shared item table and a personal one, added up"
     citation = "Li et al., Federated Recommendation with Additive Personalization, ICLR 2024"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import ials
-from confed.models.ials import IALSConfig, IALSTrainer
+from confed.models.ials import IALSConfig, IALSModel
 
 
 class IALS(CentralMethod):
@@ -18,5 +18,5 @@ class IALS(CentralMethod):
     config_class = IALSConfig
     rounds = 1
 
-    def trainer(self, config: IALSConfig, data: TrainingData, seed: int, dtype: str) -> IALSTrainer:
-        return IALSTrainer(config, data, seed, dtype)
+    def model(self, config: IALSConfig, data: TrainingData, seed: int, dtype: str) -> IALSModel:
+        return IALSModel(config, data, seed, dtype)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import lightgcn
-from confed.models.lightgcn import LightGCNConfig, LightGCNTrainer
+from confed.models.lightgcn import LightGCNConfig, LightGCNModel
 
 
 class LightGCN(CentralMethod):
@@ -21,5 +21,5 @@ class LightGCN(CentralMethod):
     def negatives(self, config: LightGCNConfig) -> int:
         return 1
 
-    def trainer(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> LightGCNTrainer:
-        return LightGCNTrainer(config, data, seed, dtype)
+    def model(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> LightGCNModel:
+        return LightGCNModel(config, data, seed, dtype)

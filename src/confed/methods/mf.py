@@ -5,7 +5,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import mf
-from confed.models.mf import MFConfig, MFTrainer
+from confed.models.mf import MFConfig, MFModel
 
 
 class MF(CentralMethod):
@@ -15,5 +15,5 @@ class MF(CentralMethod):
     about = mf.__doc__
     config_class = MFConfig
 
-    def trainer(self, config: MFConfig, data: TrainingData, seed: int, dtype: str) -> MFTrainer:
-        return MFTrainer(config, data, seed, dtype)
+    def model(self, config: MFConfig, data: TrainingData, seed: int, dtype: str) -> MFModel:
+        return MFModel(config, data, seed, dtype)

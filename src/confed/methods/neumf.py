@@ -5,7 +5,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import neumf
-from confed.models.neumf import NeuMFConfig, NeuMFTrainer
+from confed.models.neumf import NeuMFConfig, NeuMFModel
 
 
 class NeuMF(CentralMethod):
@@ -15,5 +15,5 @@ class NeuMF(CentralMethod):
     about = neumf.__doc__
     config_class = NeuMFConfig
 
-    def trainer(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> NeuMFTrainer:
-        return NeuMFTrainer(config, data, seed, dtype)
+    def model(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> NeuMFModel:
+        return NeuMFModel(config, data, seed, dtype)

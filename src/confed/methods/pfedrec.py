@@ -1,8 +1,16 @@
 """PFedRec: dual personalisation (Zhang et al., IJCAI 2023), the backbone of CoFedRec.
 
-A client scores with a linear function of its own, w_u · V_u[i] + b_u. Per batch it steps (w_u, b_u) first, then, after
-a new forward pass, its item table. The server averages the tables; the score function never leaves. Clients are scored
-with the table they tuned (`local` view), which is what "dual personalisation" means.
+A client u scores with a linear function of its own, w_u · V_u[i] + b_u. In a round it
+
+    receives V and makes it its own: V_u ← V
+    for every epoch, for every batch B of its items and fresh negatives:
+        (w_u, b_u) ← (w_u, b_u) − η_w ∇ ℓ(B)         the head, on the mean cross-entropy
+        V_u        ← V_u − η_V ∇ ℓ(B)                the items, after a new forward pass
+    sends V_u; the server's V is the mean over those who took part
+
+(`procedure` below; `clients/cohort.py` runs it for many clients at once, `clients/fused.py` in one compiled pass). The
+head never leaves. Clients are scored with the table they tuned (`local` view), which is what "dual personalisation"
+means.
 
 The item step is lr · items · η with η = 80, as in the published code: the batch mean touches few rows, and the
 server's mean over all clients dilutes each row once more.
@@ -21,7 +29,8 @@ from pydantic import Field
 
 from confed.clients.backbones import LinearHead
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Kind, Pieces
+from confed.methods.base import Kind
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -31,7 +40,7 @@ class PFedRecConfig(FederatedConfig):
     """η: the items are stepped with learning_rate · items · η."""
 
     def procedure(self, items: int) -> Procedure:
-        """Head step, then item step."""
+        """The local loop: for every batch the head's step, then the items'."""
         item_rate = self.learning_rate * items * self.item_rate_factor
         return Procedure(
             steps=(
@@ -44,7 +53,7 @@ class PFedRecConfig(FederatedConfig):
         )
 
 
-class PFedRec(FederatedMethod):
+class PFedRec(DeviceMethod):
     name = "pfedrec"
     title = "PFedRec: personal score function and personal item table"
     citation = "Zhang et al., Dual Personalization on Federated Recommendation, IJCAI 2023"
@@ -61,7 +70,7 @@ class PFedRec(FederatedMethod):
         )
 
 
-class LocalOnly(FederatedMethod):
+class LocalOnly(DeviceMethod):
     name = "local-only"
     title = "Control: PFedRec with the federation off"
     citation = "A control: not a published method"

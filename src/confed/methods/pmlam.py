@@ -7,7 +7,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import pmlam
-from confed.models.pmlam import PMLAMConfig, PMLAMTrainer
+from confed.models.pmlam import PMLAMConfig, PMLAMModel
 
 
 class PMLAM(CentralMethod):
@@ -17,5 +17,5 @@ class PMLAM(CentralMethod):
     about = pmlam.__doc__
     config_class = PMLAMConfig
 
-    def trainer(self, config: PMLAMConfig, data: TrainingData, seed: int, dtype: str) -> PMLAMTrainer:
-        return PMLAMTrainer(config, data, seed, dtype)
+    def model(self, config: PMLAMConfig, data: TrainingData, seed: int, dtype: str) -> PMLAMModel:
+        return PMLAMModel(config, data, seed, dtype)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from confed.data.split import TrainingData
 from confed.methods.central import CentralMethod
 from confed.models import popularity
-from confed.models.popularity import PopularityConfig, PopularityTrainer
+from confed.models.popularity import PopularityConfig, PopularityModel
 
 
 class Popularity(CentralMethod):
@@ -18,5 +18,5 @@ class Popularity(CentralMethod):
     config_class = PopularityConfig
     rounds = 1
 
-    def trainer(self, config: PopularityConfig, data: TrainingData, seed: int, dtype: str) -> PopularityTrainer:
-        return PopularityTrainer(data, seed, dtype)
+    def model(self, config: PopularityConfig, data: TrainingData, seed: int, dtype: str) -> PopularityModel:
+        return PopularityModel(data, seed, dtype)

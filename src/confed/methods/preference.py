@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from confed.data.split import TrainingData
 from confed.methods.silo import SiloConfig, SiloMethod
 from confed.models.compactness import CoClustering
+from confed.models.distributions import SMALLEST
 from confed.models.preference import PreferenceSilo, Pull
 from confed.models.silo import Shared
-from confed.silos.exchange import Exchange
 
 
 class PreferenceConfig(SiloConfig):
@@ -28,6 +28,11 @@ class PreferenceConfig(SiloConfig):
     def distributions(self) -> bool:
         """Whether there are deviations, or points only."""
         return True
+
+    @property
+    def least(self) -> dict[str, float]:
+        """What noise made negative is no deviation."""
+        return {"deviation": SMALLEST}
 
     @property
     def pull(self) -> Pull:
@@ -95,7 +100,7 @@ class PreferenceMethod(SiloMethod):
     def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> PreferenceSilo:
         return self.silo_class(config, config.pull, data, shared, seed, dtype)
 
-    def exchange(self, config: Any) -> Exchange | None:
+    def exchanged(self, config: Any) -> tuple[str, ...]:
         if config.variant == "alone":
-            return None
-        return Exchange(("mean", "deviation") if config.distributions else ("mean",), config.mechanism)
+            return ()
+        return ("mean", "deviation") if config.distributions else ("mean",)

@@ -94,4 +94,7 @@ def _loaded(point: EntryPoint) -> Method:
         raise ConfedError(f"{where} cannot be loaded ({error!r}): mend or uninstall {package}") from error
     if not isinstance(method, Method) or method.name != point.name:
         raise ConfedError(f"{where}: a subclass of confed.methods.base.Method with that name is expected there")
+    missing = [name for name in ("title", "citation", "kind", "domains", "config_class") if not hasattr(method, name)]
+    if missing:
+        raise ConfedError(f"{where}: it says no {' and no '.join(missing)}; mend or uninstall {package}")
     return method

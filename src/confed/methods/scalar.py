@@ -12,7 +12,8 @@ from pydantic import Field
 
 from confed.clients.backbones import Scalar
 from confed.clients.procedures import Procedure, Step
-from confed.methods.base import FederatedConfig, FederatedMethod, Kind, Pieces
+from confed.methods.base import Kind
+from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -22,7 +23,7 @@ class ScalarConfig(FederatedConfig):
     """Step size; divided by the batch size it is the step per row."""
 
 
-class ScalarControl(FederatedMethod):
+class ScalarControl(DeviceMethod):
     name = "scalar"
     title = "Control: one number per user and item, no sharing"
     citation = "A control: not a published method"

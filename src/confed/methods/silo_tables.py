@@ -21,12 +21,11 @@ from torch import Tensor
 from confed.data.split import TrainingData
 from confed.initial import initial, normal
 from confed.methods.silo import SiloConfig, SiloMethod
-from confed.models.lightgcn import LightGCNConfig, LightGCNTrainer
-from confed.models.mf import MFConfig, MFTrainer
+from confed.models.lightgcn import LightGCNConfig, LightGCNModel
+from confed.models.mf import MFConfig, MFModel
 from confed.models.silo import Shared, Silo
 from confed.models.table_silo import TableSilo
 from confed.protocol import View
-from confed.silos.exchange import Exchange
 
 
 class FedMFSiloConfig(SiloConfig):
@@ -54,8 +53,8 @@ class TableMethod(SiloMethod):
 
     view: ClassVar[View] = "global"
 
-    def exchange(self, config: Any) -> Exchange | None:
-        return Exchange(("users",), config.mechanism)
+    def exchanged(self, config: Any) -> tuple[str, ...]:
+        return ("users",)
 
     def start(self, config: Any, people: int, seed: int, dtype: torch.dtype) -> dict[str, Tensor]:
         rows = initial(seed, "people", (people, config.dim), normal(config.init_deviation))
@@ -70,7 +69,7 @@ class FedMFSilo(TableMethod):
 
     def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
         options = config.model_dump(include=set(MFConfig.model_fields))
-        model = MFTrainer(MFConfig(**options), data, seed, dtype)
+        model = MFModel(MFConfig(**options), data, seed, dtype)
         return TableSilo(model, "users", shared, config.local_epochs)
 
 
@@ -85,5 +84,5 @@ class FedGNNSilo(TableMethod):
 
     def silo(self, config: Any, data: TrainingData, shared: Shared, seed: int, dtype: str) -> Silo:
         options = config.model_dump(include=set(LightGCNConfig.model_fields))
-        model = LightGCNTrainer(LightGCNConfig(**options), data, seed, dtype)
+        model = LightGCNModel(LightGCNConfig(**options), data, seed, dtype)
         return TableSilo(model, "nodes", shared, config.local_epochs)

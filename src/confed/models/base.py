@@ -1,8 +1,7 @@
-"""What the references share: training a model of all users' data in one place, and scoring it.
+"""What models of data in one place have in common: training, and scoring.
 
-A central trainer has a single view, `global`. An epoch-trained model takes one epoch a round and is stepped
-by Adam; a one-shot model (a count, a closed form, a library's fit) is finished after round 1. Scores are
-handed to the scorecard in chunks of users, so that no users x items matrix exists.
+An epoch-trained model takes one epoch a round and is stepped by Adam; a one-shot model (a count, a closed form, a
+library's fit) is finished after round 1. Users are scored some after others, so that no users x items matrix exists.
 """
 
 from __future__ import annotations
@@ -20,19 +19,37 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
-from confed.engines.base import Ints, RoundReport, Trainer
 from confed.errors import DivergedError
-from confed.models.learner import Learner, batches_of
-from confed.protocol import View
+from confed.models.learner import Learned, Learner, batches_of
 from confed.random import Stream
-from confed.scoring import Card, Scorer, fill
+from confed.scoring import Scorer
+from confed.stateful import Served
 
 
-class CentralTrainer(Trainer[Card]):
-    """A model with one set of parameters."""
+class JointModel(Served):
+    """One set of parameters, learned from the data of one domain or of several."""
 
-    view: View = "global"
-    views: tuple[View, ...] = ("global",)
+    @property
+    @abstractmethod
+    def users(self) -> int:
+        """How many people it learns from."""
+
+    @abstractmethod
+    def train(self, number: int) -> float | None:
+        """Train round `number`; the mean loss where there is one."""
+
+    @abstractmethod
+    def scorer_of(self, domain: str) -> Scorer:
+        """How the model, as it stands, scores users of a domain; work common to all of them is done once, here."""
+
+    @abstractmethod
+    def values_of(self, domain: str) -> int:
+        """Largest number of intermediate values for a user who is scored."""
+
+
+class Model(JointModel):
+    """A model of the users of `data`, who are of one domain."""
+
     hidden: int = 1
     """Largest number of intermediate values per scored pair."""
 
@@ -41,22 +58,22 @@ class CentralTrainer(Trainer[Card]):
         self.seed = seed
         self.dtype: torch.dtype = getattr(torch, dtype)
 
-    @abstractmethod
-    def train(self, number: int) -> float | None:
-        """Train round `number`; the mean loss where there is one."""
+    @property
+    def users(self) -> int:
+        return self.data.users
 
     @abstractmethod
     def scorer(self) -> Scorer:
-        """How the model, as it stands, scores clients; work common to all of them is done once, here."""
+        """How the model, as it stands, scores users."""
 
-    def round(self, number: int, cards: Mapping[View, Card]) -> RoundReport:
-        loss = self.train(number)
-        if "global" in cards:
-            fill(cards["global"], self.scorer(), self.data.items, self.hidden)
-        return RoundReport(loss, self.data.users)
+    def scorer_of(self, domain: str) -> Scorer:
+        return self.scorer()
+
+    def values_of(self, domain: str) -> int:
+        return self.hidden * self.data.items
 
 
-class OneShotTrainer(CentralTrainer):
+class OneShotModel(Model):
     """A model that is fitted in round 1. Further rounds find it finished; nothing changes its tensors."""
 
     model: dict[str, Tensor]
@@ -83,12 +100,11 @@ class OneShotTrainer(CentralTrainer):
     def serving_state(self) -> dict[str, Tensor]:
         return self.state()
 
-    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
+    def load_serving(self, state: Mapping[str, Tensor]) -> None:
         self.load(state)
-        return self.scorer()(torch.from_numpy(clients))
 
 
-class EpochTrainer(CentralTrainer):
+class EpochModel(Learned, Model):
     """A model whose parameters Adam steps; a round is an epoch."""
 
     def __init__(
@@ -109,19 +125,6 @@ class EpochTrainer(CentralTrainer):
             raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
         return loss
 
-    def state(self) -> dict[str, Tensor]:
-        return self.learner.state()
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        self.learner.load(state)
-
-    def serving_state(self) -> dict[str, Tensor]:
-        return self.learner.parameters()
-
-    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints) -> Tensor:
-        self.learner.load_params(state)
-        return self.scorer()(torch.from_numpy(clients))
-
 
 class PointwiseConfig(MethodConfig):
     """What the models of single (user, item, label) rows have in common."""
@@ -138,7 +141,7 @@ class PointwiseConfig(MethodConfig):
     """Standard deviation of the initial vectors."""
 
 
-class PointwiseTrainer(EpochTrainer):
+class PointwiseModel(EpochModel):
     """Learns from rows (user, item, label): every positive, and q sampled negatives for each."""
 
     def __init__(

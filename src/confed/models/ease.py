@@ -20,7 +20,7 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
-from confed.models.base import OneShotTrainer, interaction_matrix
+from confed.models.base import OneShotModel, interaction_matrix
 from confed.scoring import Scorer
 
 MOST_ITEMS = 30_000
@@ -31,7 +31,7 @@ class EASEConfig(MethodConfig):
     """λ. The default was chosen on the validation items of MovieLens-100K, `strict`."""
 
 
-class EASETrainer(OneShotTrainer):
+class EASEModel(OneShotModel):
     """An item-item weight matrix."""
 
     def __init__(self, config: EASEConfig, data: TrainingData, seed: int, dtype: str) -> None:

@@ -38,16 +38,14 @@ from torch.nn import functional
 
 from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
-from confed.engines.base import Ints, RoundReport
-from confed.engines.domains import Cards, DomainTrainer
 from confed.errors import ConfedError, DivergedError
 from confed.initial import Layers, linear_layer, normal, started, uniform
+from confed.models.base import JointModel
 from confed.models.binary_rows import dropout_factors, reconstruction, summed
 from confed.models.learner import Learner
-from confed.protocol import View
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
-from confed.scoring import Scorer, fill
+from confed.scoring import Scorer
 from confed.tensors import part_of
 
 _DISCRIMINATORS_EVERY = 3
@@ -71,11 +69,8 @@ class ETLConfig(MethodConfig):
     """Standard deviation of the initial embeddings of people."""
 
 
-class ETLTrainer(DomainTrainer):
+class ETLModel(JointModel):
     """The model under `model/` in the state, the discriminators under `discriminators/`."""
-
-    view: View = "global"
-    views: tuple[View, ...] = ("global",)
 
     def __init__(self, config: ETLConfig, cut: DomainSplit, seed: int, dtype: str) -> None:
         self.names = _two(cut)
@@ -126,14 +121,15 @@ class ETLTrainer(DomainTrainer):
             layers |= linear_layer(f"{name}.judge", self.config.dim, half) | linear_layer(f"{name}.verdict", half, 1)
         return layers
 
-    def round(self, number: int, cards: Cards) -> RoundReport:
+    def train(self, number: int) -> float | None:
         loss = self.epoch(number)
         if loss is not None and not np.isfinite(loss):
             raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
-        if "global" in cards:
-            for name in self.names:
-                fill(cards["global"][name], self.scorer(name), self.items[name])
-        return RoundReport(loss, self.people)
+        return loss
+
+    @property
+    def users(self) -> int:
+        return self.people
 
     def epoch(self, number: int) -> float | None:
         """One pass over all people; the model's mean loss of those it was trained on, None if there were none."""
@@ -220,15 +216,18 @@ class ETLTrainer(DomainTrainer):
         return functional.linear(kept, params[f"{name}.verdict"], params[f"{name}.verdict_bias"])[:, 0]
 
     @torch.no_grad()
-    def scorer(self, name: str) -> Scorer:
+    def scorer_of(self, domain: str) -> Scorer:
         """Of the users of a domain, by its own numbers."""
-        latent = torch.relu(self.features(name, self.persons[name]))
+        latent = torch.relu(self.features(domain, self.persons[domain]))
 
         @torch.no_grad()
         def score(clients: Tensor) -> Tensor:
-            return self.decode(name, latent.index_select(0, clients))
+            return self.decode(domain, latent.index_select(0, clients))
 
         return score
+
+    def values_of(self, domain: str) -> int:
+        return self.items[domain]
 
     def state(self) -> dict[str, Tensor]:
         judges = {f"discriminators/{name}": value.detach() for name, value in self.judges.items()}
@@ -243,9 +242,8 @@ class ETLTrainer(DomainTrainer):
     def serving_state(self) -> dict[str, Tensor]:
         return {f"model/{name}": value for name, value in self.learner.parameters().items()}
 
-    def serve(self, state: Mapping[str, Tensor], number: int, clients: Ints, domain: str = "") -> Tensor:
+    def load_serving(self, state: Mapping[str, Tensor]) -> None:
         self.learner.load_params(part_of(state, "model"))
-        return self.scorer(domain)(torch.from_numpy(clients))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
-from confed.models.base import OneShotTrainer, interaction_matrix
+from confed.models.base import OneShotModel, interaction_matrix
 from confed.random import fingerprint
 from confed.scoring import Scorer, dot_scorer
 
@@ -36,7 +36,7 @@ class IALSConfig(MethodConfig):
     """Sweeps, each over all users and then all items."""
 
 
-class IALSTrainer(OneShotTrainer):
+class IALSModel(OneShotModel):
     """A user table and an item table."""
 
     def __init__(self, config: IALSConfig, data: TrainingData, seed: int, dtype: str) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
+from confed.stateful import Served
+
 
 class Learner:
     """Named parameters and their Adam."""
@@ -46,6 +48,24 @@ class Learner:
     def parameters(self) -> dict[str, Tensor]:
         """A copy of the parameters alone: serving takes no further step."""
         return {f"param.{name}": value.detach().clone() for name, value in self.params.items()}
+
+
+class Learned(Served):
+    """A model whose parameters are a learner's."""
+
+    learner: Learner
+
+    def state(self) -> dict[str, Tensor]:
+        return self.learner.state()
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self.learner.load(state)
+
+    def serving_state(self) -> dict[str, Tensor]:
+        return self.learner.parameters()
+
+    def load_serving(self, state: Mapping[str, Tensor]) -> None:
+        self.learner.load_params(state)
 
 
 def _before_the_first_step(param: Tensor) -> dict[str, Tensor]:

@@ -25,7 +25,7 @@ from torch.nn import functional
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.initial import initial, normal
-from confed.models.base import EpochTrainer
+from confed.models.base import EpochModel
 from confed.models.graph import Graph
 from confed.models.learner import batches_of
 from confed.random import Stream
@@ -47,7 +47,7 @@ class LightGCNConfig(MethodConfig):
     """Standard deviation of the initial vectors."""
 
 
-class LightGCNTrainer(EpochTrainer):
+class LightGCNModel(EpochModel):
     """One table, E⁰, of all users and items."""
 
     def __init__(self, config: LightGCNConfig, data: TrainingData, seed: int, dtype: str) -> None:

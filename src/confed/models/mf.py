@@ -17,7 +17,7 @@ from torch import Tensor
 
 from confed.data.split import TrainingData
 from confed.initial import initial, normal
-from confed.models.base import PointwiseConfig, PointwiseTrainer
+from confed.models.base import PointwiseConfig, PointwiseModel
 from confed.scoring import Scorer, dot_scorer
 
 
@@ -25,7 +25,7 @@ class MFConfig(PointwiseConfig):
     """Defaults: those of CoFedRec's comparison."""
 
 
-class MFTrainer(PointwiseTrainer):
+class MFModel(PointwiseModel):
     """A user table and an item table."""
 
     def __init__(self, config: MFConfig, data: TrainingData, seed: int, dtype: str) -> None:

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from confed.data.split import TrainingData
 from confed.initial import Layers, normal, started, uniform, zeros
-from confed.models.base import PointwiseConfig, PointwiseTrainer
+from confed.models.base import PointwiseConfig, PointwiseModel
 from confed.scoring import Scorer
 
 
@@ -41,7 +41,7 @@ class NeuMFConfig(PointwiseConfig):
         return (self.dim, max(self.dim // 2, 1), max(self.dim // 4, 1)) if "mlp" in self.branches else ()
 
 
-class NeuMFTrainer(PointwiseTrainer):
+class NeuMFModel(PointwiseModel):
     """Two embedding tables per branch, a tower and an output layer."""
 
     def __init__(self, config: NeuMFConfig, data: TrainingData, seed: int, dtype: str) -> None:

@@ -59,7 +59,7 @@ from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.initial import initial, normal, started, uniform, zeros
-from confed.models.base import EpochTrainer, interaction_matrix
+from confed.models.base import EpochModel, interaction_matrix
 from confed.ragged import Ragged
 from confed.random import Stream, keyed
 from confed.scoring import Scorer
@@ -348,7 +348,7 @@ def _pull_samples(samples: Floats, triples: Ints, slopes: Floats, gradient: Floa
             gradient[n, c] -= far
 
 
-class PMLAMTrainer(EpochTrainer):
+class PMLAMModel(EpochModel):
     """The Gaussians of all nodes, users and then items, in one table (nodes, 2, d) of μ and ρ; three networks."""
 
     def __init__(self, config: PMLAMConfig, data: TrainingData, seed: int, dtype: str) -> None:

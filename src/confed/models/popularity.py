@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from confed.config import MethodConfig
-from confed.models.base import OneShotTrainer
+from confed.models.base import OneShotModel
 from confed.scoring import Scorer
 
 
@@ -21,7 +21,7 @@ class PopularityConfig(MethodConfig):
     """Nothing to choose."""
 
 
-class PopularityTrainer(OneShotTrainer):
+class PopularityModel(OneShotModel):
     """Counts the training interactions of every item."""
 
     def fit(self) -> dict[str, Tensor]:

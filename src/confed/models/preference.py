@@ -17,7 +17,6 @@ which ℓ_P alone can give it (D-38), every epoch passes these users too, spread
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +27,7 @@ from confed.data.split import TrainingData
 from confed.errors import DivergedError
 from confed.models.compactness import CoClustering
 from confed.models.distributions import named, unnamed
-from confed.models.learner import Learner
+from confed.models.learner import Learned, Learner
 from confed.models.silo import Rows, Shared, Silo, replaced
 from confed.random import Stream
 from confed.scoring import Scorer
@@ -56,7 +55,7 @@ class Batch:
     unheard: Tensor
 
 
-class PreferenceSilo(Silo):
+class PreferenceSilo(Learned, Silo):
     """A local model with user distributions of width `dim`, or, deterministic, with points."""
 
     def __init__(
@@ -148,21 +147,13 @@ class PreferenceSilo(Silo):
         return named(self.user_points().index_select(0, self.shared.users), self.dim)
 
     @torch.no_grad()
+    def users_as_rows(self) -> Rows:
+        return named(self.user_points(), self.dim)
+
+    @torch.no_grad()
     def scorer(self, received: Rows | None = None) -> Scorer:
         rows = None if received is None else unnamed(received)
         return self.item_scorer(replaced(self.user_points(), self.shared.users, rows))
-
-    def state(self) -> dict[str, Tensor]:
-        return self.learner.state()
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        self.learner.load(state)
-
-    def serving_state(self) -> dict[str, Tensor]:
-        return self.learner.parameters()
-
-    def load_serving(self, state: Mapping[str, Tensor]) -> None:
-        self.learner.load_params(state)
 
 
 def _diverged(when: str) -> DivergedError:

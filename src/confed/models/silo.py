@@ -1,13 +1,13 @@
 """A silo: a company with many users in one domain, who may be known to other companies too.
 
 It trains on its own interactions and exchanges rows about shared users; beside these it says its loss. `train` takes
-what the server sent, `share` has what may be sent back (the engine leaves out whom the company knows nothing of). Its
+what the server sent, `share` has what may be sent back (the gateway leaves out whom the company knows nothing of). Its
 optimiser lives as long as the company does (D-43).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from confed.data.split import TrainingData
 from confed.scoring import Scorer
+from confed.stateful import Served
 
 Rows = Mapping[str, Tensor]
 """Named rows, one for each of the shared users of a domain, in the order of `Shared.users`."""
@@ -42,7 +43,7 @@ class Shared:
         return cls(users, people, lengths.index_select(0, users) > 0, everybody, seed)
 
 
-class Silo(ABC):
+class Silo(Served):
     """One company in training."""
 
     hidden: int = 1
@@ -64,21 +65,9 @@ class Silo(ABC):
     def scorer(self, received: Rows | None = None) -> Scorer:
         """How users are scored: by the company's own idea of them, or of shared users by what was `received`."""
 
-    @abstractmethod
-    def state(self) -> dict[str, Tensor]:
-        """All that the next round depends on."""
-
-    @abstractmethod
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state`."""
-
-    @abstractmethod
-    def serving_state(self) -> dict[str, Tensor]:
-        """What `scorer` depends on."""
-
-    @abstractmethod
-    def load_serving(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `serving_state`."""
+    def users_as_rows(self) -> Rows | None:
+        """What the company thinks of all its users, where it knows them as distributions: mean and deviation."""
+        return None
 
 
 def replaced(table: Tensor, users: Tensor, rows: Tensor | None) -> Tensor:

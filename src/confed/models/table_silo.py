@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from torch import Tensor
 
-from confed.models.base import EpochTrainer
+from confed.models.base import EpochModel
 from confed.models.silo import Rows, Shared, Silo, replaced
 from confed.scoring import Scorer
 
@@ -19,7 +19,7 @@ from confed.scoring import Scorer
 class TableSilo(Silo):
     """`table` names the parameter of `model` whose first rows are the users'."""
 
-    def __init__(self, model: EpochTrainer, table: str, shared: Shared, local_epochs: int) -> None:
+    def __init__(self, model: EpochModel, table: str, shared: Shared, local_epochs: int) -> None:
         super().__init__(model.data, shared)
         self.model = model
         self.table = model.params[table]

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from torch import Tensor
 
+from confed.analysis.clients import client_tables, drift, has_two_tables, two_scores
 from confed.analysis.correlation import feature_correlation
 from confed.analysis.curves import (
     clipped_shares,
@@ -112,7 +113,7 @@ _TRAVELS_BETWEEN_COMPANIES = "rows about people whom several companies know; a c
 
 
 def _noise(run: Run) -> Found | None:
-    if not _noted(run, "noise"):
+    if not _noted(run, "noise") or not run.domains:
         return None
     note = next(iter(run.history[0]["server"]["noise"].values()))
     text = (
@@ -180,7 +181,7 @@ def _mean_tables(state: dict[str, Tensor]) -> list[Tensor]:
 def _users(run: Run) -> Found | None:
     if run.summary["users"] > _MOST_CLIENTS or run.summary["users"] * run.summary["items"] > _MOST_ROWS:
         return None
-    tables = run.client_tables()
+    tables = client_tables(run)
     if tables is None or run.summary["view"] == "global":
         return None
     found = user_clusters(tables.flatten(1).numpy())
@@ -191,7 +192,7 @@ def _users(run: Run) -> Found | None:
 
 
 def _overlap(run: Run) -> Found | None:
-    scores = run.two_scores()
+    scores = two_scores(run)
     if scores is None:
         return None
     found = view_overlap(scores)
@@ -204,7 +205,8 @@ def _overlap(run: Run) -> Found | None:
 
 def _correlation(run: Run) -> Found | None:
     client = min(_SHOWN_CLIENT, run.summary["users"] - 1)
-    tables = run.two_tables([client])
+    replay = run.replay([client])
+    tables = replay.two_tables() if replay else None
     if tables is None:
         return None
     found = feature_correlation(tables[0][0], tables[1][0], client)
@@ -214,7 +216,7 @@ def _correlation(run: Run) -> Found | None:
 
 
 def _degradation(run: Run) -> Found | None:
-    distance = run.drift() if run.has_two_tables else None
+    distance = drift(run) if has_two_tables(run) else None
     if distance is None:
         return None
     found = degradation(distance.numpy(), run.training_items())

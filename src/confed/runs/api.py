@@ -13,12 +13,15 @@ from confed.data.registry import has_domains, load, whereabouts
 from confed.errors import ConfedError
 from confed.methods.registry import method_named
 from confed.protocol import Protocol
+from confed.runs.commits import gather
+from confed.runs.execute import execute
 from confed.runs.finished import Recommendation, Run
 from confed.runs.folder import RunFolder
+from confed.runs.loop import Listener
 from confed.runs.memory import reset_peak
 from confed.runs.pooling import pool
-from confed.runs.runner import Experiment, Listener, execute
-from confed.runs.settings import Settings, has_devices, resolve, unknown_option, validated
+from confed.runs.prepare import Experiment
+from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated
 
 DEFAULT_OUT = Path("runs")
 
@@ -79,18 +82,32 @@ def default_protocol(dataset: Any) -> str:
     return "warm" if has_domains(dataset) else "strict"
 
 
-def resume(path: str | Path, *, rounds: int | None = None, listener: Listener | None = None) -> Run:
+def resume(
+    path: str | Path,
+    *,
+    rounds: int | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    listener: Listener | None = None,
+) -> Run:
     """Go on with a run that was broken off; ends as the unbroken run would. With `rounds`, to that round: who says how
-    many gets them, whatever the run's patience.
+    many gets them, whatever the run's patience. It may go on at another place (`engine`) or with other `workers`.
     """
     reset_peak()
     folder = RunFolder.open(Path(path))
     settings = folder.settings()
-    checkpoint = folder.load_checkpoint()
+    gather(folder)
+    done = folder.load_progress().round
+    changed: dict[str, Any] = {}
     if rounds is not None:
-        if checkpoint and rounds < checkpoint.progress.round:
-            raise ConfedError(f"{path}: {checkpoint.progress.round} rounds are done already, {rounds} are asked for")
-        settings = validated(Settings, {**settings.model_dump(), "rounds": rounds, "patience": None}, "run")
+        if rounds < done:
+            raise ConfedError(f"{path}: {done} rounds are done already, {rounds} are asked for")
+        changed = {"rounds": rounds, "patience": None}
+    if engine and engine != settings.engine:
+        changed |= {"engine": engine, "workers": None, "address": None}
+    changed |= {name: said for name, said in (("workers", workers), ("address", address)) if said}
+    settings = placed(validated(Settings, {**settings.model_dump(), **changed}, "run"))
     experiment = Experiment.prepare(settings, folder.data())
     folder.write_settings(settings)
     execute(experiment, folder, listener)
@@ -110,25 +127,31 @@ def compare(
     seed: int = 0,
     rounds: int | None = None,
     chunk: int | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     options: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> list[dict[str, Any]]:
     """One pooled summary per method.
 
     `rounds` is for those that train in rounds; closed forms take one. `chunk` and an option go to every method that
-    knows them, and must be known to one. Whatever can be wrong with methods, options and data is found before the first
-    run.
+    knows them, and must be known to one; so does the place, which is for methods with clients. Whatever can be wrong
+    with methods, options and data is found before the first run.
     """
     known = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
         if not any(name in own for own in known.values()):
             raise unknown_option(name, methods)
+    apart = [method for method in methods if method_named(method).has_clients] or methods
+    place = {"engine": engine, "workers": workers, "address": address}
     chunked = [method for method in methods if has_devices(method)] or methods  # if none has any, its error says so
     own: dict[str, dict[str, Any]] = {
         method: {
             "options": known[method],
             "rounds": rounds if method_named(method).rounds > 1 else None,
             "chunk": chunk if method in chunked else None,
+            **(place if method in apart else {}),
         }
         for method in methods
     }
@@ -136,8 +159,10 @@ def compare(
     said["protocol"] = said.get("protocol") or default_protocol(dataset)
     data = load(dataset)
     said["known"] = identified(dataset, data)
-    for method in methods:
-        Experiment.prepare(resolve(method, _name(dataset), seed=seed, **own[method], **said), data)
+    first, *others = (resolve(method, _name(dataset), seed=seed, **own[method], **said) for method in methods)
+    experiment = Experiment.prepare(first, data)
+    for settings in others:
+        experiment.of_method(settings)
     every = range(seed, seed + seeds)
     return [run_seeds(method, dataset, every, **own[method], **arguments) for method in methods]
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from confed.data import Interactions
-from confed.data.domain_split import ColdSplit, DomainSplit
-from confed.data.domains import Domains
-from confed.data.split import Split
-from confed.engines.domains import SiloEngine
-from confed.engines.local import LocalEngine
+from confed.clients.replay import Replay
+from confed.data.interactions import ONLY
+from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
-from confed.models.silo import Rows
+from confed.models.silo import Silo
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
-from confed.runs.runner import Experiment, make_domain_trainer
+from confed.runs.prepare import Experiment
+from confed.scoring import Scorer
 
 
 @dataclass(frozen=True)
@@ -34,18 +31,6 @@ class Recommendation:
     title: str | None = None
 
 
-@dataclass(frozen=True)
-class Preferences:
-    """The users of a domain as its company sees them: rows `mean` and, where there are distributions, `deviation`."""
-
-    users: list[str]
-    """Original ids of those the company has interactions of, in the order of the rows."""
-    start: Rows
-    """Before the first round."""
-    chosen: Rows
-    """After the chosen round."""
-
-
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
@@ -55,6 +40,7 @@ class Run:
         self.summary = folder.summary()
         self._experiment = experiment
         self._best: dict[str, Tensor] | None = None
+        self._scorers: dict[str | None, Scorer] = {}
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -83,8 +69,12 @@ class Run:
     @property
     def state_round(self) -> int:
         """The round after which `best_state` stood: the one before the chosen round, where that has to be rebuilt."""
-        rebuilt = self.summary["view"] == "local" and len(self.summary["views"]) > 1 and not self.domains
-        return int(self.summary["best_round"]) - rebuilt
+        return int(self.summary["best_round"]) - self.is_rebuilt
+
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether the chosen round has to be trained again: its end replaced what it was scored with."""
+        return self.summary["view"] == "local" and len(self.summary["views"]) > 1 and not self.domains
 
     def best_state(self) -> dict[str, Tensor]:
         """Server and client state from which the chosen round is served, by name; see `state_round`."""
@@ -94,58 +84,28 @@ class Run:
             raise ConfedError(f"{self.folder.path}: the checkpoint is missing")
         return self._best
 
-    def client_tables(self) -> Tensor | None:
-        """(clients, items, d): every client's item table in the chosen round, as it was scored under the run's view.
-
-        Under `local` as the client trained it, else as the server's step left it. None where no table is shared.
+    def replay(self, users: Sequence[int], *, everybody: bool = False) -> Replay | None:
+        """The clients numbered in `users` as they were scored in the chosen round, with all they had then; with
+        `everybody`, as the next local training would leave each of them. None where people are no clients.
         """
+        experiment, clients = self._prepared(), torch.as_tensor(users, dtype=torch.int64)
+        return experiment.method.replay(
+            experiment.terms,
+            experiment.cut,
+            self.best_state(),
+            int(self.summary["best_round"]),
+            clients,
+            everybody=everybody,
+        )
+
+    def companies(self, *, start: bool = False) -> Mapping[str, Silo]:
+        """By domain, its company as it stood in the chosen round, or before the first; empty where there are none."""
         experiment = self._prepared()
-        if not isinstance(experiment.trainer, LocalEngine):
-            return None
-        return experiment.trainer.client_tables(self.best_state(), int(self.summary["best_round"]))
+        return experiment.method.companies(experiment.terms, experiment.cut, None if start else self.best_state())
 
-    @property
-    def has_two_tables(self) -> bool:
-        """Whether clients score with the sum of a shared item table and their own."""
-        trainer = self._prepared().trainer
-        return isinstance(trainer, LocalEngine) and trainer.pieces.backbone.views is not None
-
-    def two_tables(self, users: Sequence[int]) -> tuple[Tensor, Tensor] | None:
-        """(users, items, d) twice, in the chosen round: the shared item table as the clients numbered in `users` look
-        at it, and their own. None where a method has one table only.
-        """
-        trainer = self._prepared().trainer
-        if not isinstance(trainer, LocalEngine):
-            return None
-        clients = np.asarray(users, dtype=np.int64)
-        return trainer.two_tables(self.best_state(), int(self.summary["best_round"]), clients)
-
-    def two_scores(self) -> Iterator[tuple[Tensor, Tensor]] | None:
-        """(users, items) twice, in the chosen round, some users after others: scores by what everybody shares, and by
-        what is the client's own. None where a method has one view of an item only.
-        """
-        trainer = self._prepared().trainer
-        if not isinstance(trainer, LocalEngine):
-            return None
-        return trainer.two_scores(self.best_state(), int(self.summary["best_round"]))
-
-    def drift(self) -> Tensor | None:
-        """(users,): how far a round of local training takes each client's shared tables from the consensus."""
-        trainer = self._prepared().trainer
-        if not isinstance(trainer, LocalEngine):
-            return None
-        return trainer.drift(self.best_state(), int(self.summary["best_round"]))
-
-    def preferences(self) -> dict[str, Preferences]:
-        """By domain, how its company sees its users. Empty where a method knows no distributions of users."""
-        experiment = self._prepared()
-        if not isinstance(experiment.trainer, SiloEngine):
-            return {}
-        assert isinstance(experiment.cut, DomainSplit)
-        fresh = make_domain_trainer(self.settings, experiment.cut)  # where a run starts is a function of its seed
-        assert isinstance(fresh, SiloEngine)
-        start, chosen = fresh.user_points(), fresh.user_points(self.best_state())
-        return {name: _preferences(experiment.cut.parts[name], start[name], chosen[name]) for name in chosen}
+    def user_ids(self, domain: str | None = None) -> list[str]:
+        """The original ids of the users, by their numbers."""
+        return self._of_domain(domain)[0].user_ids
 
     def training_items(self, domain: str | None = None) -> Ragged:
         """Of every user, the numbers of the items trained on."""
@@ -156,12 +116,6 @@ class Run:
     def domains(self) -> tuple[str, ...]:
         """The names of the domains; empty where there is one only."""
         return tuple(self.summary.get("domains", ()))
-
-    def report(self, path: str | Path | None = None) -> Path:
-        """Write a self-contained HTML page about the run, by default report.html in its folder."""
-        from confed.report import write_report  # noqa: PLC0415 - figures take a second to load
-
-        return write_report(self, Path(path or self.folder.path / "report.html"))
 
     def recommend(
         self, user: str | int, k: int = 10, *, domain: str | None = None, filter_seen: bool = True
@@ -176,9 +130,7 @@ class Run:
         if str(user) not in cut.user_ids:
             raise self._unknown_user(str(user), cut)
         client = cut.user_ids.index(str(user))
-        of_domain = {} if domain is None else {"domain": domain}
-        trainer, number = self._prepared().trainer, int(self.summary["best_round"])
-        scores = trainer.serve(self.best_state(), number, np.array([client]), **of_domain)[0].double()
+        scores = self.scorer(domain)(torch.tensor([client]))[0].double()
         if filter_seen:
             scores[torch.from_numpy(cut.seen[client])] = -torch.inf
         best = torch.topk(scores, min(k, len(scores)))
@@ -188,10 +140,20 @@ class Run:
             if score > float("-inf")
         ]
 
-    def _unknown_user(self, user: str, cut: Split | ColdSplit) -> ConfedError:
+    def scorer(self, domain: str | None = None) -> Scorer:
+        """From users' numbers to their (users, items) scores in the chosen round."""
+        self._require_domain(domain)
+        if domain not in self._scorers:
+            experiment, number = self._prepared(), int(self.summary["best_round"])
+            self._scorers[domain] = experiment.method.scorer(
+                experiment.terms, experiment.cut, self.best_state(), number, domain or ONLY
+            )
+        return self._scorers[domain]
+
+    def _unknown_user(self, user: str, cut: Cut) -> ConfedError:
         """Somebody whom another domain knows is no slip of the pen."""
         experiment = self._prepared()
-        if isinstance(experiment.cut, DomainSplit) and isinstance(experiment.data, Domains):
+        if self.domains:
             elsewhere = [name for name, part in experiment.cut.parts.items() if user in part.user_ids]
             if elsewhere:
                 there = ", ".join(elsewhere)
@@ -203,16 +165,11 @@ class Run:
                 )
         return unknown_name("user", user, cut.user_ids[:100_000])
 
-    def _of_domain(self, domain: str | None) -> tuple[Split | ColdSplit, Mapping[str, str]]:
+    def _of_domain(self, domain: str | None) -> tuple[Cut, Mapping[str, str]]:
         """Users and items of the data, or of one of its domains, and the titles that are known."""
         self._require_domain(domain)
         experiment = self._prepared()
-        cut, data = experiment.cut, experiment.data
-        if domain is None:
-            assert isinstance(cut, Split) and isinstance(data, Interactions)
-            return cut, data.titles
-        assert isinstance(cut, DomainSplit) and isinstance(data, Domains)
-        return cut.parts[domain], data[domain].titles
+        return experiment.cut.parts[domain or ONLY], experiment.data.parts[domain or ONLY].titles
 
     def _require_domain(self, domain: str | None) -> None:
         """One of the run's, where it has several; else none."""
@@ -225,12 +182,5 @@ class Run:
 
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""
-        self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data())
+        self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data(), done=True)
         return self._experiment
-
-
-def _preferences(cut: Split | ColdSplit, start: Rows, chosen: Rows) -> Preferences:
-    known = np.flatnonzero(cut.training.positives.lengths)
-    rows = torch.from_numpy(known)
-    before, after = ({name: t.index_select(0, rows) for name, t in points.items()} for points in (start, chosen))
-    return Preferences([cut.user_ids[user] for user in known], before, after)

@@ -93,6 +93,10 @@ class RunFolder:
     def _checkpoint_path(self) -> Path:
         return self.path / "checkpoint" / "latest.safetensors"
 
+    def parts(self, number: int) -> Path:
+        """Where sites elsewhere write what they hold after round `number`."""
+        return self.path / "checkpoint" / f"round-{number}"
+
     @property
     def _metrics_path(self) -> Path:
         return self.path / "metrics.jsonl"
@@ -114,39 +118,29 @@ class RunFolder:
         return Interactions.of(self.data_path) if self.data_path.exists() else None
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        parts = {_STATE: checkpoint.state, _BEST: checkpoint.best, _RANKS: checkpoint.ranks}
-        tensors = {prefix + name: t for prefix, part in parts.items() for name, t in part.items()}
-        self._checkpoint_path.parent.mkdir(exist_ok=True)
-        with written_beside(self._checkpoint_path) as beside:
-            save_tensors(beside, tensors, {"progress": json.dumps(asdict(checkpoint.progress))})
+        write_checkpoint(self._checkpoint_path, checkpoint)
 
     def load_checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, or None if the run was broken before its first."""
-        if not self._checkpoint_path.exists():
-            return None
-        tensors, progress = self._load("")
-        return Checkpoint(progress, *(_part(tensors, prefix) for prefix in (_STATE, _BEST, _RANKS)))
+        return read_checkpoint(self._checkpoint_path) if self._checkpoint_path.exists() else None
+
+    def load_progress(self) -> Progress:
+        """Only how far the run is."""
+        return _load(self._checkpoint_path, "nothing")[1] if self._checkpoint_path.exists() else START
 
     def load_best(self) -> dict[str, Tensor] | None:
         """Only what serving needs of the best round."""
-        return _part(self._load(_BEST)[0], _BEST) if self._checkpoint_path.exists() else None
+        return _part(_load(self._checkpoint_path, _BEST)[0], _BEST) if self._checkpoint_path.exists() else None
 
     def load_ranks(self) -> dict[str, Tensor]:
         """Only where the users' test items stood in the best round."""
-        return _part(self._load(_RANKS)[0], _RANKS) if self._checkpoint_path.exists() else {}
-
-    def _load(self, prefix: str) -> tuple[dict[str, Tensor], Progress]:
-        try:
-            tensors, metadata = load_tensors(self._checkpoint_path, prefix)
-            return tensors, Progress(**json.loads(metadata["progress"]))
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise ConfedError(f"{self._checkpoint_path}: not a checkpoint of confed ({error})") from None
+        return _part(_load(self._checkpoint_path, _RANKS)[0], _RANKS) if self._checkpoint_path.exists() else {}
 
     def begin(self) -> None:
         """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""
         self._summary_path.unlink(missing_ok=True)
         for draft in self.path.rglob(".*.part"):
-            draft.unlink()
+            draft.unlink(missing_ok=True)
 
     def truncate_metrics(self, rounds: int) -> list[dict[str, Any]]:
         """Drop the lines after round `rounds`, which the checkpoint does not cover, and a torn last line."""
@@ -178,6 +172,26 @@ class RunFolder:
             raise ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
         summary: dict[str, Any] = json.loads(self._summary_path.read_text("utf-8"))
         return summary
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    parts = {_STATE: checkpoint.state, _BEST: checkpoint.best, _RANKS: checkpoint.ranks}
+    tensors = {prefix + name: t for prefix, part in parts.items() for name, t in part.items()}
+    with written_beside(path) as beside:
+        save_tensors(beside, tensors, {"progress": json.dumps(asdict(checkpoint.progress))})
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    tensors, progress = _load(path, "")
+    return Checkpoint(progress, *(_part(tensors, prefix) for prefix in (_STATE, _BEST, _RANKS)))
+
+
+def _load(path: Path, prefix: str) -> tuple[dict[str, Tensor], Progress]:
+    try:
+        tensors, metadata = load_tensors(path, prefix)
+        return tensors, Progress(**json.loads(metadata["progress"]))
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ConfedError(f"{path}: not a checkpoint of confed ({error})") from None
 
 
 def _name(settings: Settings) -> str:

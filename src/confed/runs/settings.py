@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from confed.config import MethodConfig
 from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
-from confed.methods.base import FederatedMethod
+from confed.methods.base import federated
 from confed.methods.registry import all_methods, method_named
 from confed.protocol import Protocol, protocol_named
 
@@ -43,7 +43,12 @@ class Settings(BaseModel):
     """Stop after so many evaluations without a better value of the selecting metric."""
     min_interactions: int | None = Field(default=None, ge=1)
     """Drop users with fewer interactions, on top of the dataset's own filter."""
-    engine: Literal["local"] = "local"
+    engine: Literal["local", "processes", "ray"] = "local"
+    """Where clients are: in this process, in others of this machine, or in actors of Ray. Does not change results."""
+    workers: int | None = Field(default=None, ge=1)
+    """Processes or actors that hold clients; by default one for each core."""
+    address: str | None = None
+    """Of a running Ray; by default one is started here."""
     chunk: int | None = Field(default=None, ge=1)
     """Clients trained at once; by default as many as keep a batch in cache. Does not change results."""
     dtype: Literal["float32", "float64"] = "float32"
@@ -68,7 +73,14 @@ class Settings(BaseModel):
         """Before `known` was written down, the name by which data was called decided."""
         told = read_toml(path)
         by_name = {"known": told["dataset"]} if in_catalogue(told.get("dataset")) else {}
-        return validated(cls, by_name | told, str(path))
+        return _with_options_unset(validated(cls, by_name | told, str(path)))
+
+
+def _with_options_unset(settings: Settings) -> Settings:
+    """TOML has no word for what is not set: options whose default that is are left out of a file."""
+    fields = method_named(settings.method).config_class.model_fields
+    unset = {name: None for name, field in fields.items() if field.default is None}
+    return settings.model_copy(update={"method_options": unset | settings.method_options})
 
 
 def resolve(
@@ -107,7 +119,19 @@ def resolve(
     if run.get("chunk") and not has_devices(method):
         raise ConfedError(f"chunk does nothing here, leave it out: {method} does not train on people's devices")
     fields |= {name: value for name, value in run.items() if value is not None}
-    return validated(Settings, fields, "run")
+    return placed(validated(Settings, fields, "run"))
+
+
+def placed(settings: Settings) -> Settings:
+    """The settings, if the place they name fits the rest."""
+    engine = settings.engine
+    if engine != "local":
+        federated(method_named(settings.method))
+    if engine == "local" and settings.workers:
+        raise ConfedError("workers does nothing with --engine local: take --engine processes or ray, or leave it out")
+    if engine != "ray" and settings.address:
+        raise ConfedError(f"address is that of a running Ray, and does nothing with --engine {engine}: leave it out")
+    return settings
 
 
 def defaults_in_words(settings: Settings) -> str:
@@ -127,7 +151,7 @@ def defaults_in_words(settings: Settings) -> str:
 
 def has_devices(method: str) -> bool:
     """Whether it trains clients by the thousand, so that there is something to take a chunk of."""
-    return isinstance(method_named(method), FederatedMethod)
+    return method_named(method).domains == "one"
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}

@@ -1,139 +1,69 @@
-"""Uploads as the server sees them: a collection it queries, not a pile it owns.
+"""Uploads as the server sees them: answers to questions, not a pile it owns.
 
-`SummedUploads` keeps running sums in float64, chunk after chunk, and can answer nothing about a single client: what it
-knows is what secure aggregation would tell. `KeptUploads` keeps the uploads for strategies that look at individuals:
-means over a group, rows of single clients. Which averages are wanted is known before the round: the strategy's plan.
+`Uploads` has the planned sums and can answer nothing about a single client: what it knows is what secure aggregation
+would tell. `OpenUploads` can ask the gateways further, for strategies that look at individuals: means over a group,
+rows of single clients. Which sums are wanted is known before the round: the strategy's plan.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from confed.errors import MessageError
-from confed.messages import HeldTables, Over, PartialSum, Sent, Sums, Upload, dense, summed
+from confed.messages import Over, PartialSum, Sums
 
 
-class Uploads(ABC):
-    """What came back in one round from `clients`, by their ids, held against what was sent out: `previous`, by name."""
+class Uploads:
+    """What clients made of what was sent out, which is `bases`, by name, summed up as planned."""
 
-    def __init__(self, previous: Mapping[str, Tensor], clients: Tensor) -> None:
-        self.previous = previous
-        self.participants = 0
-        self.loss = 0.0
-        """Summed over clients."""
-        self.nbytes = 0
-        """Of all clients' messages."""
-        self._awaited = clients.sort().values
-        self._came = torch.zeros(len(clients), dtype=torch.bool)
-
-    def add(self, upload: Upload) -> None:
-        self._expect(upload.clients)
-        # All messages of a round are as long: one is measured.
-        each = self.nbytes // self.participants if self.participants else upload.bytes_per_client
-        self.participants += len(upload)
-        self.nbytes += len(upload) * each
-        self.loss += float(upload.tensor("loss").sum())
-        self._collect(upload)
-
-    def _expect(self, clients: Tensor) -> None:
-        """Nobody sends twice, and only who was asked."""
-        place = torch.searchsorted(self._awaited, clients).clamp(max=len(self._awaited) - 1)
-        known = self._awaited[place] == clients
-        if not bool(known.all()):
-            raise MessageError(f"an upload of client {int(clients[~known][0])}, who does not take part in this round")
-        if bool(self._came[place].any()):
-            raise MessageError(f"a second upload of client {int(clients[self._came[place]][0])} in this round")
-        self._came[place] = True
-
-    @abstractmethod
-    def _collect(self, upload: Upload) -> None: ...
-
-    @abstractmethod
-    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
-        """What all clients, or those whose ids are in `where`, changed in the tensor `name`."""
-
-    @abstractmethod
-    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
-        """(clients, items, d): some rows of the tables of the clients whose ids are in `where`, in that order."""
-
-    def mean(self, name: str, *, over: Over = "participants", where: Tensor | None = None) -> Tensor:
-        """What the tensor `name` becomes by what all, or the clients in `where`, made of it."""
-        return self.partial(name, over=over, where=where).applied(self.previous[name], over)
-
-
-class SummedUploads(Uploads):
-    """Streaming: sums of the planned tensors against the single version every client downloaded."""
-
-    def __init__(self, plan: Mapping[str, Over], previous: Mapping[str, Tensor], clients: Tensor) -> None:
-        super().__init__(previous, clients)
+    def __init__(self, sums: Sums, plan: Mapping[str, Over], bases: Mapping[str, Tensor]) -> None:
+        self.sums = sums
         self.plan = plan
-        self._sums = {name: PartialSum.nothing(previous[name], over) for name, over in plan.items()}
+        self.bases = bases
 
-    def _collect(self, upload: Upload) -> None:
-        for name, over in self.plan.items():
-            self._sums[name] += summed(upload, name, over, self.previous[name])
-
-    def sums(self) -> Sums:
-        """All that there is, to be merged elsewhere."""
-        return Sums(self.participants, self.loss, self.nbytes, dict(self._sums))
-
-    def merge(self, sums: Sums) -> None:
-        """Take over what was summed elsewhere; who sent it is not known here, only how many they were."""
-        self.participants += sums.participants
-        if self.participants > len(self._awaited):
-            raise MessageError(f"{self.participants} clients sent something, {len(self._awaited)} take part")
-        self.loss += sums.loss
-        self.nbytes += sums.nbytes
-        for name, part in sums.of.items():
-            self._sums[name] += part
-
-    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
-        if where is not None or self.plan[name] != over:
-            raise ValueError(f"only the planned sum of {name!r} over {self.plan[name]} was kept")
-        return self._sums[name]
-
-    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
-        raise ValueError("sums were kept, not the uploads of single clients")
+    def mean(self, name: str) -> Tensor:
+        """What the tensor `name` becomes by what all made of it."""
+        return self.sums.of[name].applied(self.bases[name], self.plan[name])
 
 
-class KeptUploads(Uploads):
-    """Every upload of the round, for strategies that compare clients."""
+class Asked(Protocol):
+    """Whoever holds the uploads of the round, and answers about them. Clients are named by their ids."""
 
-    def __init__(self, previous: Mapping[str, Tensor], clients: Tensor) -> None:
-        super().__init__(previous, clients)
-        self._kept: list[Upload] = []
+    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]: ...
 
-    def _collect(self, upload: Upload) -> None:
-        self._kept.append(upload)
-
-    @property
-    def clients(self) -> Tensor:
-        """The participants' ids, in the order in which they came."""
-        return torch.cat([upload.clients for upload in self._kept])
-
-    def partial(self, name: str, *, over: Over, where: Tensor | None) -> PartialSum:
-        total = PartialSum.nothing(self.previous[name], over)
-        for upload in self._kept:
-            chosen = torch.isin(upload.clients, upload.clients if where is None else where)
-            if bool(chosen.any()):
-                total += summed(upload.of(chosen), name, over, self.previous[name])
-        return total
-
-    def rows(self, name: str, items: Tensor, *, where: Tensor) -> Tensor:
-        found = []
-        for upload in self._kept:
-            chosen = torch.isin(upload.clients, where)
-            found.append((upload.clients[chosen], _some_rows(upload.of(chosen).tensors[name], items)))
-        clients, rows = (torch.cat(parts) for parts in zip(*found, strict=True))
-        if not bool(torch.isin(where, clients).all()):
-            raise ValueError(f"rows of {name!r} are asked of clients that sent nothing")
-        order = torch.argsort(clients)
-        return rows[order[torch.searchsorted(clients[order], where)]]
+    def partials(self, names: Sequence[str], groups: Sequence[Tensor]) -> list[dict[str, PartialSum]]: ...
 
 
-def _some_rows(sent: Sent, items: Tensor) -> Tensor:
-    return sent.rows(items) if isinstance(sent, HeldTables) else dense(sent).index_select(1, items)
+class OpenUploads(Uploads):
+    """Uploads that lie where their clients are, and of which single ones can be asked."""
+
+    def __init__(
+        self, sums: Sums, plan: Mapping[str, Over], bases: Mapping[str, Tensor], clients: Tensor, asked: Asked
+    ) -> None:
+        super().__init__(sums, plan, bases)
+        self.clients = clients
+        """The participants' ids."""
+        self._asked = asked
+
+    def means(self, names: Sequence[str], groups: Sequence[Tensor]) -> list[dict[str, Tensor]]:
+        """What the tensors become by what each group of clients made of them; one exchange for all groups."""
+        found = self._asked.partials(names, groups) if groups else []
+        return [{name: part.applied(self.bases[name], self.plan[name]) for name, part in of.items()} for of in found]
+
+    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Ids and (clients, items, d) rows of the tables `names`, side by side, of the clients in `where`: some after
+        others, in any order, but for the first of `where`, who comes first. One exchange.
+        """
+        missing = where
+        for clients, rows in self._asked.rows(names, items, where):
+            left = missing[~torch.isin(missing, clients)]
+            if len(missing) - len(left) != len(clients):
+                raise MessageError("rows of somebody who was not asked, or twice")
+            missing = left
+            yield clients, rows
+        if len(missing):
+            raise MessageError(f"rows of {len(where)} clients are asked for, {len(missing)} sent nothing")

@@ -1,8 +1,9 @@
 """Server strategies, one file each."""
 
 from confed.server.strategies.average import Average
-from confed.server.strategies.base import Strategy
+from confed.server.strategies.barycentre import Barycentre
+from confed.server.strategies.base import AnyStrategy, Strategy
 from confed.server.strategies.categories import Categorised
 from confed.server.strategies.cocluster import CoCluster
 
-__all__ = ["Average", "Categorised", "CoCluster", "Strategy"]
+__all__ = ["AnyStrategy", "Average", "Barycentre", "Categorised", "CoCluster", "Strategy"]

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, get_args
 
 import torch
 from torch import Tensor
 
-from confed.messages import Download, Over
+from confed.errors import ConfedError
+from confed.messages import Download, Needs, Over
 from confed.server.strategies.base import Strategy
 from confed.server.uploads import Uploads
 
 _NEEDED: dict[Over, str] = {"samples": "samples", "holders": "held"}
 
 
-class Average(Strategy):
+class Average(Strategy[Uploads]):
     """One global version of every shared tensor; `plan` says what each is averaged over."""
 
-    needs: ClassVar[Literal["sum", "individual"]] = "sum"
+    needs: ClassVar[Needs] = "sum"
 
     def __init__(self, plan: Mapping[str, Over]) -> None:
         """A weighted mean needs the clients' numbers of rows, `samples`, a mean over holders which rows each of them
         trained, `held`: these are declared as uploads like any other, and so is the loss, which the log has.
         """
+        for name, over in plan.items():
+            if over not in get_args(Over):
+                raise ConfedError(f"a mean of {name!r} over {over!r}: there are {', '.join(get_args(Over))}")
         self.plan = dict(plan)
         needed = {_NEEDED[over] for over in self.plan.values() if over in _NEEDED}
         self.uploads = frozenset({*self.plan, *needed, "loss"})
@@ -37,10 +41,11 @@ class Average(Strategy):
 
     @property
     def shared(self) -> Mapping[str, Tensor]:
+        """The server's version of every tensor."""
         return self._shared
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
-        self._shared = {name: uploads.mean(name, over=self.plan[name]) for name in self._shared}
+        self._shared = {name: uploads.mean(name) for name in self._shared}
 
     def state(self) -> dict[str, Tensor]:
         return dict(self._shared)

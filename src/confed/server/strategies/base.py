@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor
 
-from confed.messages import Download, Field, Over, Push
-from confed.server.uploads import KeptUploads, SummedUploads, Uploads
+from confed.messages import Download, Field, Needs, Over, Push
+from confed.server.uploads import OpenUploads, Uploads
+from confed.stateful import Stateful
+
+Given = TypeVar("Given", Uploads, OpenUploads)
+"""What a strategy is given to aggregate, by what it needs."""
 
 
-class Strategy(ABC):
+class Strategy(Stateful, Generic[Given]):
     """Holds the server's state between rounds."""
 
-    needs: ClassVar[Literal["sum", "individual"]]
-    """Whether sums over clients are enough (then secure aggregation can serve it) or single clients are looked at."""
+    needs: ClassVar[Needs]
+    """Whether sums over clients are enough (then secure aggregation can serve it, and it gets `Uploads`, which know no
+    single client) or single clients are looked at (`OpenUploads`)."""
     plan: Mapping[str, Over]
     """What is averaged, and over whom."""
     uploads: frozenset[str]
@@ -35,23 +40,8 @@ class Strategy(ABC):
     def download(self) -> Download:
         """What clients receive at the start of the next round, and are scored with under the `global` view."""
 
-    @property
     @abstractmethod
-    def shared(self) -> Mapping[str, Tensor]:
-        """The server's own version of every tensor of the plan, against which changes are summed."""
-
-    @final
-    def collector(self, clients: Tensor) -> Uploads:
-        """An empty collection for the uploads of one round, in which `clients` take part, by their ids.
-
-        Where sums are enough, a strategy gets sums: no single client can be asked of them.
-        """
-        if self.needs == "sum":
-            return SummedUploads(self.plan, self.shared, clients)
-        return KeptUploads(self.shared, clients)
-
-    @abstractmethod
-    def aggregate(self, uploads: Uploads, number: int) -> None:
+    def aggregate(self, uploads: Given, number: int) -> None:
         """Make the next server state, at the end of round `number`."""
 
     def push(self) -> Push | None:
@@ -62,10 +52,5 @@ class Strategy(ABC):
         """What the last aggregation did, for the log; plain JSON."""
         return {}
 
-    @abstractmethod
-    def state(self) -> dict[str, Tensor]:
-        """Everything the next round depends on."""
 
-    @abstractmethod
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state`."""
+AnyStrategy = Strategy[Uploads] | Strategy[OpenUploads]

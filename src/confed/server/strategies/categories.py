@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from confed.messages import Download, Field
+from confed.messages import Download, Field, Needs
 from confed.random import Stream
 from confed.server.clustering import kmeans
 from confed.server.strategies.average import Average
@@ -42,10 +42,10 @@ def declared(clusters: int) -> dict[str, Field]:
     return {"membership": Field(narrow, ("items",), least=0, below=clusters, optional=True)}
 
 
-class Categorised(Strategy):
+class Categorised(Strategy[Uploads]):
     """An average, with the items' categories beside it: CoFedRec's ablations without groups of clients."""
 
-    needs: ClassVar[Literal["sum", "individual"]] = "sum"
+    needs: ClassVar[Needs] = "sum"
 
     def __init__(self, inner: Average, tables: tuple[str, ...], clusters: int) -> None:
         self.inner = inner
@@ -64,10 +64,6 @@ class Categorised(Strategy):
     def download(self) -> Download:
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._together)
-
-    @property
-    def shared(self) -> Mapping[str, Tensor]:
-        return self.inner.shared
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
         self.inner.aggregate(uploads, number)

@@ -18,22 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from confed.messages import Download, Over, Push
+from confed.messages import Download, Needs, Over, Push
 from confed.random import Stream
 from confed.server.clustering import elbow, summed_cosines
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
 from confed.server.strategies.categories import ItemCategories, declared
-from confed.server.uploads import KeptUploads, Uploads
-
-_ROW_VALUES = 1 << 24
-"""Values of clients' rows that are compared at once."""
+from confed.server.uploads import OpenUploads
 
 
 @dataclass(frozen=True)
@@ -67,10 +64,10 @@ class _State:
     elbow: int = 0
 
 
-class CoCluster(Strategy):
+class CoCluster(Strategy[OpenUploads]):
     """Of the tables named, whose clients keep them; `inner` takes care of everything else that is shared."""
 
-    needs: ClassVar[Literal["sum", "individual"]] = "individual"
+    needs: ClassVar[Needs] = "individual"
 
     def __init__(
         self, tables: tuple[str, ...], clusters: int, inner: Average, *, categories_per_round: int = 1
@@ -100,12 +97,7 @@ class CoCluster(Strategy):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
-    @property
-    def shared(self) -> Mapping[str, Tensor]:
-        return {**self._state.means, **self.inner.shared}
-
-    def aggregate(self, uploads: Uploads, number: int) -> None:
-        assert isinstance(uploads, KeptUploads)
+    def aggregate(self, uploads: OpenUploads, number: int) -> None:
         self.inner.aggregate(uploads, number)
         means = {name: uploads.mean(name) for name in self.tables}
         self._categories.update(list(means.values()), Stream.of(self._seed, "categories", number))
@@ -114,8 +106,7 @@ class CoCluster(Strategy):
         for version, group in enumerate(groups):
             group_of[self._places(group)] = version
         first = divisions[0]
-        models = [{name: uploads.mean(name, where=group) for name in self.tables} for group in groups]
-        self._push = self._pushed(models, group_of)
+        self._push = self._pushed(uploads.means(self.tables, groups), group_of)
         self._state = _State(means, group_of, first.scores, first.elbow)
         self._notes = _notes(divisions, groups, group_of)
 
@@ -131,7 +122,7 @@ class CoCluster(Strategy):
             {name: torch.cat([none[name], *(model[name][None] for model in models)]) for name in self.tables}, group_of
         )
 
-    def _divide(self, uploads: KeptUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
+    def _divide(self, uploads: OpenUploads, stream: Stream) -> tuple[list[Division], list[Tensor]]:
         """All divisions in the order they were made, and the groups that get a table."""
         first = self._division(uploads, uploads.clients, stream, 0, frozenset())
         divisions = [first]
@@ -147,7 +138,7 @@ class CoCluster(Strategy):
         return divisions, [group for group, _ in groups if len(group) > 1]
 
     def _division(
-        self, uploads: KeptUploads, clients: Tensor, stream: Stream, number: int, used: frozenset[int]
+        self, uploads: OpenUploads, clients: Tensor, stream: Stream, number: int, used: frozenset[int]
     ) -> Division:
         """`number` counts the divisions of a round, so that each draws for itself."""
         membership = self._categories.membership
@@ -157,16 +148,20 @@ class CoCluster(Strategy):
         items = torch.nonzero(membership == category)[:, 0]
         clients = clients.sort().values
         core = int(stream.integers(2, number, len(clients))[0])
-        own = self._rows(uploads, items, clients[core : core + 1])[0]
-        few = max(_ROW_VALUES // own.numel(), 1)
-        scores = torch.cat(
-            [summed_cosines(self._rows(uploads, items, some), own) for some in torch.split(clients, few)]
-        )
+        clients, scores = self._similar_to(uploads, items, clients.roll(-core))
         order = torch.sort(scores, descending=True, stable=True).indices
-        return Division(category, len(items), int(clients[core]), clients[order], scores[order], elbow(scores[order]))
+        core = int(clients[core])
+        return Division(category, len(items), core, clients[order], scores[order], elbow(scores[order]))
 
-    def _rows(self, uploads: KeptUploads, items: Tensor, clients: Tensor) -> Tensor:
-        return torch.cat([uploads.rows(name, items, where=clients) for name in self.tables], dim=2)
+    def _similar_to(self, uploads: OpenUploads, items: Tensor, clients: Tensor) -> tuple[Tensor, Tensor]:
+        """Ids, ascending, and similarities to the first of `clients`, whose rows come before all others."""
+        parts = uploads.rows(self.tables, items, where=clients)
+        first, own = next(parts)
+        found = [(first, summed_cosines(own, own[0]))]
+        found += [(some, summed_cosines(rows, own[0])) for some, rows in parts]
+        ids, scores = (torch.cat(of) for of in zip(*found, strict=True))
+        order = torch.argsort(ids)
+        return ids[order], scores[order]
 
     def push(self) -> Push:
         return self._push

@@ -1,0 +1,1 @@
+"""Where clients are, and the one round that they all go through."""

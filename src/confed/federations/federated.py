@@ -1,0 +1,129 @@
+"""A round of federated learning, written once: for people and companies, wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from confed.errors import MessageError
+from confed.federations.base import Federation
+from confed.federations.site import copied
+from confed.messages import Agreement, Download, Push, Sums
+from confed.privacy.filters import NO_FILTERS, Chain
+from confed.protocol import View
+from confed.server.selection import Selection
+from confed.server.strategies import AnyStrategy
+from confed.server.uploads import OpenUploads, Uploads
+from confed.training import Round, Trainer
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server's side of a federation. It knows its clients' ids, and nothing of their data."""
+
+    strategy: AnyStrategy
+    selection: Selection
+    agreement: Agreement
+    ids: Tensor
+    seed: int
+    view: View
+    views: tuple[View, ...]
+    rebuilt: bool = False
+    """Whether a round has to be trained again to be served: its end replaces what it was scored with."""
+    filters: Chain = NO_FILTERS
+    prefix: str = "server."
+    """Of the names of the server's tensors in a state."""
+    first_tables: int = 0
+    """Bytes of the tables that all clients receive once and then keep."""
+
+
+class Federated(Trainer):
+    """Trains the clients of a federation."""
+
+    def __init__(self, server: Server, federation: Federation) -> None:
+        self.server = server
+        self.federation = federation
+        self.view, self.views = server.view, server.views
+        self._serving: dict[str, Tensor] = {}
+        self._start = server.strategy.state()
+
+    def round(self, number: int, views: Collection[View] = ()) -> Round:
+        strategy = self.server.strategy
+        self._remember(before_round=True)
+        download = strategy.download()
+        clients = self._participants(number)
+        trained = self.federation.train(number, download, clients, examine="local" in views)
+        strategy.aggregate(self._uploads(trained.sums, download, clients), number)
+        push = strategy.push()
+        self.federation.push(push)
+        tallies = {v: trained.tallies if v == "local" else self.federation.examine(strategy.download()) for v in views}
+        self._remember(before_round=False)
+        return Round(
+            loss=trained.loss / len(clients),
+            participants=len(clients),
+            upload_bytes=trained.sums.nbytes,
+            download_bytes=self._sent(number, download, clients, push),
+            notes={**strategy.notes(), **trained.notes},
+            tallies=tallies,
+            place=self.federation.cost(),
+        )
+
+    def _participants(self, number: int) -> Tensor:
+        return torch.from_numpy(self.server.selection.participants(self.server.ids.numpy(), self.server.seed, number))
+
+    def _uploads(self, sums: Sums, download: Download, clients: Tensor) -> Any:
+        """What the strategy gets: by what it needs, sums alone, or answers about single clients too."""
+        agreed = self.server.agreement
+        if sums.participants != len(clients):
+            raise MessageError(f"{sums.participants} clients sent something, {len(clients)} take part")
+        given = self.server.filters.arrived(sums), agreed.plan, agreed.bases(download)
+        if agreed.needs == "sum":
+            return Uploads(*given)
+        return OpenUploads(*given, self.server.ids[clients], self.federation)
+
+    def _sent(self, number: int, download: Download, clients: Tensor, push: Push | None) -> int:
+        """Bytes of all messages to clients."""
+        first = self.server.first_tables if number == 1 else 0
+        return first + download.bytes_to(clients) + (push.nbytes if push else 0)
+
+    def _remember(self, *, before_round: bool) -> None:
+        """Keep the server's part of what serving takes: before the round where it is rebuilt, else after it."""
+        if before_round == self.server.rebuilt:
+            self._serving = self._own_state()
+
+    def _own_state(self) -> dict[str, Tensor]:
+        """Strategies make new tensors and change none, so that these stay as they are."""
+        return {f"{self.server.prefix}{name}": value for name, value in self.server.strategy.state().items()}
+
+    def state(self) -> dict[str, Tensor]:
+        return {**self._own_state(), **self.federation.state()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        own, others = self._parts(state)
+        self.server.strategy.load(own)
+        self.federation.load(others)
+
+    def _parts(self, state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The server's tensors, by the strategy's names, and its clients'."""
+        prefix = self.server.prefix
+        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        return own, {name: value for name, value in state.items() if not name.startswith(prefix)}
+
+    def commit(self, where: Path) -> None:
+        self.federation.commit(where)
+
+    def restore(self, where: Path | None) -> None:
+        if where is None:
+            self.server.strategy.load(self._start)
+        self.federation.restore(where)
+
+    def repair(self) -> None:
+        self.federation.repair()
+
+    def serving_state(self) -> dict[str, Tensor]:
+        return copied(self._serving) | self.federation.serving_state()

@@ -1,0 +1,217 @@
+"""What methods have in common whose clients are people: each is a choice of five pieces, and the rest is machinery."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+
+from confed.clients.backbones import Backbone
+from confed.clients.gateway import People
+from confed.clients.objectives import BCE, SaturatingBCE, Term
+from confed.clients.optim import OPTIMISERS
+from confed.clients.procedures import Procedure
+from confed.clients.replay import Replay
+from confed.clients.store import require_memory
+from confed.data.interactions import ONLY
+from confed.data.shares import AnySplit, Roster, Share
+from confed.errors import ConfedError
+from confed.federations.federated import Server
+from confed.messages import Agreement, Push
+from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
+from confed.privacy.filters import NO_FILTERS, Chain
+from confed.protocol import View
+from confed.scoring import Scorer
+from confed.server.selection import Selection
+from confed.server.strategies import AnyStrategy
+
+
+class Reproduction(BaseModel):
+    """Faithfulness to flaws of published code, off by default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    saturating_bce: bool = False
+    """Cross-entropy of float32 probabilities, whose gradient vanishes on saturated errors (D-1)."""
+
+
+class FederatedConfig(FilteredConfig):
+    """What every cross-device method has."""
+
+    dim: int = Field(default=32, ge=1)
+    """Width of item and user vectors."""
+    learning_rate: float = Field(default=0.1, gt=0)
+    """Step size of the private parameters and networks."""
+    local_epochs: int = Field(default=1, ge=1)
+    """Passes over a client's rows in one round."""
+    batch_size: int = Field(default=256, ge=1)
+    """Rows per local step."""
+    train_negatives: int = Field(default=4, ge=1)
+    """Sampled negatives per positive, redrawn every round."""
+    fraction: float = Field(default=1.0, gt=0, le=1)
+    """Share of the clients that take part in a round."""
+    reproduction: Reproduction = Reproduction()
+    """Flaws of published code to reproduce, such as reproduction.saturating_bce."""
+
+    @property
+    def loss(self) -> Term:
+        return SaturatingBCE() if self.reproduction.saturating_bce else BCE()
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The five choices of a cross-device method."""
+
+    backbone: Backbone
+    procedure: Procedure
+    strategy: AnyStrategy
+    selection: Selection
+    view: View
+    filters: Chain = NO_FILTERS
+
+    def agreement(self, dtype: torch.dtype) -> Agreement:
+        """What server and clients settle about their messages before the first round."""
+        items = next(spec.shape[0] for spec in self.backbone.named(role="item"))
+        received, kept = (
+            {spec.name: spec.shape for spec in self.backbone.named(scope="shared", kept=kept)} for kept in (False, True)
+        )
+        of = self.strategy
+        uploads = of.uploads - self.filters.silences
+        return Agreement(items, dtype, received, kept, uploads, of.plan, of.needs, of.side)
+
+    def check(self, method: str) -> None:
+        """Whether the pieces speak of the same parameters; a slip of the pen must not become another method."""
+        params = [spec.name for spec in self.backbone.params]
+        shared = [spec.name for spec in self.backbone.named(scope="shared")]
+        for name in self.strategy.plan:
+            if name not in shared:
+                raise ConfedError(f"{method}: its strategy's plan has {name!r}, its backbone shares {shared}")
+        for step in self.procedure.steps:
+            for name in step.rates:
+                if name not in params:
+                    raise ConfedError(f"{method}: a step has a rate of {name!r}, its backbone has {params}")
+            if step.optimiser not in OPTIMISERS:
+                raise ConfedError(f"{method}: optimiser = {step.optimiser!r}, there are {sorted(OPTIMISERS)}")
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The view asked for, and beside the `local` one what clients would be served after the server's step."""
+        shared = self.backbone.named(scope="shared")
+        kept = any(spec.kept for spec in shared)
+        served: View = "pushed" if kept else "global"
+        if self.view not in ("local", served):
+            raise ConfedError(f"view = {self.view!r}: this method can be scored under 'local' or {served!r}")
+        if self.view == "local":
+            return ("local", served) if shared else ("local",)
+        return ("pushed", "local") if kept else (self.view,)
+
+    @property
+    def rebuilt(self) -> bool:
+        """Under the `local` view the server's answer replaces what was scored: serving trains the round again."""
+        return self.view == "local" and len(self.views) > 1
+
+    @property
+    def copies(self) -> int:
+        """Of what clients keep: as it stands, of the best round, and before the round if that is rebuilt."""
+        return 3 if self.rebuilt else 2
+
+    def started(self, ids: Tensor, seed: int, dtype: torch.dtype) -> Pieces:
+        """The same, with the server's state before the first round."""
+        shared = {spec.name: spec.initial(seed, dtype) for spec in self.backbone.named(scope="shared")}
+        self.strategy.start(shared, ids, seed)
+        return self
+
+
+class DeviceMethod(FederatedMethod):
+    """A cross-device method."""
+
+    kind: ClassVar[Kind] = "federated"
+    domains: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    @abstractmethod
+    def pieces(self, config: Any, items: int) -> Pieces:
+        """Choose the pieces for `items` items."""
+
+    def _pieces(self, terms: Terms, items: int) -> Pieces:
+        """With the view and the filters that were asked for."""
+        pieces = self.pieces(terms.config, items)
+        pieces = replace(pieces, view=terms.view or pieces.view, filters=terms.config.filters)
+        pieces.check(self.name)
+        pieces.filters.check(pieces.agreement(terms.number_type), self.name)
+        return pieces
+
+    def check(self, terms: Terms, cut: AnySplit) -> None:
+        """Without what clients keep, which may be much."""
+        pieces = self._pieces(terms, cut.items)
+        require_memory(pieces.backbone, cut.users, terms.number_type, pieces.copies)
+        self.server(terms, Roster.of(cut))
+
+    def server(self, terms: Terms, roster: Roster) -> Server:
+        pieces = self._pieces(terms, roster.items).started(roster.ids, terms.seed, terms.number_type)
+        return Server(
+            strategy=pieces.strategy,
+            selection=pieces.selection,
+            agreement=pieces.agreement(terms.number_type),
+            ids=roster.ids,
+            seed=terms.seed,
+            view=pieces.view,
+            views=pieces.views,
+            rebuilt=pieces.rebuilt,
+            filters=pieces.filters,
+            first_tables=_first_tables(pieces.backbone, len(roster.ids), terms),
+        )
+
+    def gateway(self, terms: Terms, share: Share) -> People:
+        data = share.training[ONLY]
+        pieces = self._pieces(terms, data.items)
+        return People(
+            pieces.backbone,
+            pieces.procedure,
+            pieces.agreement(terms.number_type),
+            data,
+            terms.seed,
+            pieces.filters,
+            chunk=terms.chunk,
+            copies=pieces.copies,
+        )
+
+    def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
+        return lambda clients: self.replay(terms, cut, state, number, clients).scores()
+
+    def replay(
+        self, terms: Terms, cut: AnySplit, state: State, number: int, clients: Tensor, *, everybody: bool = False
+    ) -> Replay:
+        data = cut.parts[ONLY].training
+        pieces = self._pieces(terms, data.items).started(torch.from_numpy(data.ids), terms.seed, terms.number_type)
+        own = {name.removeprefix("server."): value for name, value in state.items() if name.startswith("server.")}
+        pieces.strategy.load(own)
+        gateway = self.gateway(terms, Share({ONLY: data.take(clients.numpy())}))
+        gateway.load({name: value[clients] for name, value in state.items() if name.startswith("client.")})
+        took_part = torch.from_numpy(pieces.selection.participants(data.ids, terms.seed, number))
+        trains = torch.isin(clients, took_part) if pieces.rebuilt else torch.zeros(len(clients), dtype=torch.bool)
+        if everybody:
+            number += not pieces.rebuilt
+            trains = torch.ones_like(trains)
+        return Replay.of(gateway, pieces.strategy.download().of(clients), number, trains)
+
+    def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
+        kinds = {"item": "item tables", "net": "networks"}
+        pieces = self._pieces(terms, cut.parts[ONLY].items)
+        parts: dict[str, int] = {}
+        for spec in pieces.backbone.named(scope="shared"):
+            if spec.name in pieces.strategy.uploads:
+                kind = kinds.get(spec.role, "other")
+                parts[kind] = parts.get(kind, 0) + math.prod(spec.shape) * terms.number_type.itemsize
+        return parts
+
+
+def _first_tables(backbone: Backbone, clients: int, terms: Terms) -> int:
+    """Bytes of the tables that every client receives once and then keeps."""
+    kept = backbone.named(scope="shared", kept=True)
+    tables = {spec.name: spec.initial(terms.seed, terms.number_type)[None] for spec in kept}
+    return Push(tables, torch.zeros(clients, dtype=torch.int64)).nbytes if kept else 0

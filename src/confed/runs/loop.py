@@ -1,0 +1,146 @@
+"""Rounds, evaluation, the choice of the round, early stopping, checkpoints: one loop for every method."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from confed.evaluation.domains import DomainResult, Grading
+from confed.evaluation.evaluator import Result
+from confed.federations.remote import LostSiteError
+from confed.protocol import View
+from confed.runs.folder import START, Checkpoint, RunFolder
+from confed.runs.settings import Settings
+from confed.training import Round, Trainer
+
+Line = dict[str, Any]
+Listener = Callable[[Line, Settings], None]
+"""Hears of every round; and, where others have to be started, of round 0: `waiting` says for what."""
+
+_SAVE_SHARE = 20
+"""At least so many times the time of the last save passes before the next."""
+
+
+class Loop:
+    """Drives a trainer from wherever the folder's checkpoint stands. It knows no data."""
+
+    def __init__(
+        self, settings: Settings, trainer: Trainer, grading: Grading, folder: RunFolder, listener: Listener | None
+    ) -> None:
+        self.settings = settings
+        self.trainer = trainer
+        self.grading = grading
+        self.folder = folder
+        self.listener = listener
+        self.progress = START
+        self._saved, self._save_took = time.monotonic(), 0.0
+        self.best: dict[str, Tensor] = {}
+        self.ranks: dict[str, Tensor] = {}
+        self.lines: list[Line] = []
+
+    def _return(self) -> None:
+        """To the last checkpoint, or to where the run began."""
+        checkpoint = self.folder.load_checkpoint()
+        self.progress, self.best, self.ranks = START, {}, {}
+        if checkpoint:
+            self.progress, self.best, self.ranks = checkpoint.progress, checkpoint.best, checkpoint.ranks
+            self.trainer.load(checkpoint.state)
+        self.trainer.restore(self.folder.parts(self.progress.round) if checkpoint else None)
+        self.lines = self.folder.truncate_metrics(self.progress.round)
+
+    def run(self) -> None:
+        """To the end, from wherever the checkpoint stands. Whenever somebody is lost, all return there and go on."""
+        self.folder.begin()
+        returned, lost = False, False
+        while True:
+            try:
+                if lost:
+                    self.trainer.repair()
+                if not returned:
+                    self._return()
+                    returned = True
+                if lost:
+                    self._say_that_somebody_was_lost()
+                    lost = False
+                if self._finished():
+                    self._save()
+                    return
+                self._round(self.progress.round + 1)
+                self._save_if_due()
+            except LostSiteError:
+                returned, lost = False, True
+
+    def _say_that_somebody_was_lost(self) -> None:
+        if self.listener:
+            said = f"a worker died: all are back to round {self.progress.round}"
+            self.listener({"round": self.progress.round, "loss": None, "views": {}, "waiting": said}, self.settings)
+
+    def _save_if_due(self) -> None:
+        """Large states take long to write: never more than a small part of the time."""
+        if time.monotonic() - self._saved >= max(self.settings.checkpoint_seconds, _SAVE_SHARE * self._save_took):
+            self._save()
+
+    def _finished(self) -> bool:
+        patience = self.settings.patience
+        stalled = patience is not None and self.progress.evaluations_without_gain >= patience
+        return self.progress.round >= self.settings.rounds or stalled
+
+    def _round(self, number: int) -> None:
+        began = time.monotonic()
+        evaluated = number % self.settings.eval_every == 0 or number == self.settings.rounds
+        done = self.trainer.round(number, self.trainer.views if evaluated else ())
+        results = {view: self.grading.result(tallies) for view, tallies in done.tallies.items()}
+        self.progress = replace(self.progress, round=number)
+        line = _line(number, done, results, time.monotonic() - began)
+        if evaluated:
+            self._choose(number, line, results)
+        self.lines.append(line)
+        self.folder.append_metrics(line)
+        if self.listener:
+            self.listener(line, self.settings)
+
+    def _choose(self, number: int, line: Line, results: Mapping[View, Result | DomainResult]) -> None:
+        """Keep the round if the selecting metric says so."""
+        protocol = self.settings.protocol
+        value = line["views"][self.trainer.view][protocol.select_on][protocol.select_metric]
+        best = self.progress.best_value
+        gain = value > best
+        if gain or (value == best and protocol.select_ties == "latest"):
+            self.progress = replace(self.progress, best_round=number, best_value=value)
+            self.best = {}  # frees the old one before the new one is made: tables that clients keep are large
+            self.best = self.trainer.serving_state()
+            self.ranks = {name: t for view, result in results.items() for name, t in _rank_tensors(view, result)}
+        stalled = 0 if gain else self.progress.evaluations_without_gain + 1
+        self.progress = replace(self.progress, evaluations_without_gain=stalled)
+
+    def _save(self) -> None:
+        began = time.monotonic()
+        self.trainer.commit(self.folder.parts(self.progress.round))
+        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks))
+        self._saved = time.monotonic()
+        self._save_took = self._saved - began
+
+
+def _rank_tensors(view: View, result: Result | DomainResult) -> Iterator[tuple[str, Tensor]]:
+    for name, values in result.rank_arrays().items():
+        yield f"{view}.{name}", torch.from_numpy(values)
+
+
+def _line(number: int, done: Round, results: Mapping[View, Result | DomainResult], seconds: float) -> Line:
+    views = {view: {part: result.metrics(part) for part in ("validation", "test")} for view, result in results.items()}
+    return {
+        "round": number,
+        "loss": done.loss,
+        "seconds": seconds,
+        "participants": done.participants,
+        "upload_bytes": done.upload_bytes,
+        "download_bytes": done.download_bytes,
+        **({"server": dict(done.notes)} if done.notes else {}),
+        **({"place": dict(done.place)} if done.place else {}),
+        "views": views,
+    }

@@ -1,0 +1,62 @@
+"""What is said of a run when it has ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confed.data.interactions import ONLY
+from confed.data.shares import AnySplit
+from confed.methods.published import published
+from confed.runs.folder import Progress, RunFolder
+from confed.runs.loop import Line
+from confed.runs.memory import peak_rss_mb
+from confed.runs.prepare import Experiment
+from confed.runs.settings import defaults_in_words
+
+
+def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:
+    """The summary of a run: metrics in percent at the chosen round; seconds and bytes in total."""
+    settings = experiment.settings
+    best = next(line for line in lines if line["round"] == progress.best_round)
+    views = best["views"]
+    totals = {
+        name: sum(line[name] for line in lines)
+        for name in ("seconds", "participants", "upload_bytes", "download_bytes")
+    }
+    view = next(iter(views))  # the one the method is judged by
+    label = settings.protocol.label
+    printed = experiment.method.published_as(experiment.terms.config)
+    figures = published(printed, settings.known) if printed and settings.known and label == "paper" else []
+    return {
+        "method": settings.method,
+        "dataset": settings.dataset,
+        "protocol": label,
+        "seed": settings.seed,
+        "defaults": defaults_in_words(settings),
+        "users": experiment.cut.users,
+        "items": experiment.cut.items,
+        "negatives": settings.protocol.negatives,
+        "rounds": progress.round,
+        "best_round": progress.best_round,
+        "view": view,
+        **views[view]["test"],
+        "validation": views[view]["validation"],
+        "views": {view: parts["test"] for view, parts in views.items()},
+        "seconds": totals["seconds"],
+        "seconds_per_round": totals["seconds"] / progress.round,
+        "peak_rss_mb": peak_rss_mb(),
+        "participations": totals["participants"],
+        "upload_bytes": totals["upload_bytes"],
+        "download_bytes": totals["download_bytes"],
+        "upload_parts": experiment.method.upload_parts(experiment.terms, experiment.cut),
+        **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
+        **_of_the_cut(experiment.cut),
+        "published": [vars(figure) for figure in figures],
+        "run_dir": str(folder.path),
+    }
+
+
+def _of_the_cut(cut: AnySplit) -> dict[str, Any]:
+    """What its figures cannot show: who is not in them, and what no method could know."""
+    untrained = {name: part.untrained for name, part in cut.parts.items()}
+    return {"untrained": untrained[ONLY]} if ONLY in untrained else {"left_out": cut.left_out, "untrained": untrained}

@@ -1,0 +1,120 @@
+import math
+
+import pytest
+
+from confed.errors import ConfedError
+from confed.runs.execute import execute
+from confed.runs.folder import RunFolder
+from confed.runs.prepare import Experiment
+from confed.runs.settings import resolve
+from confed.testing import tiny
+
+NOT_COMPARED = {"seconds", "seconds_per_round", "peak_rss_mb", "run_dir"}
+FEW = {"negatives": 15, "cutoffs": [5, 10]}
+
+
+def settings(method="pfedrec", options=None, **more):
+    small = {"dim": 4} if method not in ("popularity", "scalar") else {}
+    return resolve(method, "tiny", options={**FEW, **small, **(options or {})}, **{"rounds": 6, **more})
+
+
+def start(tmp_path, chosen, listener=None):
+    folder = RunFolder.create(chosen, tmp_path)
+    return execute(Experiment.prepare(chosen, tiny.interactions()), folder, listener), folder
+
+
+class BrokenOffError(Exception):
+    pass
+
+
+def interrupt_at(number):
+    def listen(line, _):
+        if line["round"] == number:
+            raise BrokenOffError
+
+    return listen
+
+
+@pytest.mark.parametrize("checkpoint_seconds", [0.0, 1e9])
+@pytest.mark.parametrize("method", ["pfedrec", "fedncf", "local-only"])
+def test_a_broken_run_ends_as_an_unbroken_one(tmp_path, method, checkpoint_seconds):
+    """With a checkpoint of every round, and with none at all before the break."""
+    chosen = settings(method, checkpoint_seconds=checkpoint_seconds)
+    unbroken, whole = start(tmp_path, chosen)
+    with pytest.raises(BrokenOffError):
+        start(tmp_path / "b", chosen, interrupt_at(4))
+    folder = RunFolder.open(next((tmp_path / "b").iterdir()))
+    resumed = execute(Experiment.prepare(chosen, tiny.interactions()), folder)
+    assert {k: v for k, v in resumed.items() if k not in NOT_COMPARED} == {
+        k: v for k, v in unbroken.items() if k not in NOT_COMPARED
+    }
+    assert strip(folder.metrics()) == strip(whole.metrics())
+
+
+def strip(lines):
+    return [{k: v for k, v in line.items() if k != "seconds"} for line in lines]
+
+
+def test_the_reported_round_is_the_best_on_validation(tmp_path):
+    summary, folder = start(tmp_path, settings())
+    values = [line["views"]["local"]["validation"]["ndcg@10"] for line in folder.metrics()]
+    assert summary["best_round"] == values.index(max(values)) + 1
+    best = folder.metrics()[summary["best_round"] - 1]
+    assert summary["hr@10"] == best["views"]["local"]["test"]["hr@10"]
+    assert summary["views"]["global"]["hr@10"] == best["views"]["global"]["test"]["hr@10"]
+
+
+@pytest.mark.parametrize(("ties", "expected"), [("earliest", 1), ("latest", 4)])
+def test_ties_between_rounds(tmp_path, ties, expected):
+    """Popularity never changes: every round is equally good."""
+    summary, _ = start(tmp_path, settings("popularity", {"select_ties": ties}, rounds=4))
+    assert summary["best_round"] == expected
+
+
+def test_select_on_test_and_another_view(tmp_path):
+    chosen = settings(options={"select_on": "test", "view": "global", "select_metric": "hr@5"})
+    summary, folder = start(tmp_path, chosen)
+    values = [line["views"]["global"]["test"]["hr@5"] for line in folder.metrics()]
+    assert summary["hr@5"] == max(values)
+    assert summary["view"] == "global"
+
+
+def test_a_view_the_method_does_not_have(tmp_path):
+    chosen = settings("mf", {"view": "local"})
+    with pytest.raises(ConfedError, match=r"view = 'local': mf can be scored under global"):
+        start(tmp_path, chosen)
+
+
+def test_patience_stops_early_and_survives_a_resume(tmp_path):
+    chosen = settings("popularity", rounds=50, patience=3)
+    summary, folder = start(tmp_path, chosen)
+    assert summary["rounds"] == 4
+    again = execute(Experiment.prepare(chosen, tiny.interactions()), folder)
+    assert again["rounds"] == 4
+
+
+def test_eval_every_evaluates_the_last_round_too(tmp_path):
+    _, folder = start(tmp_path, settings(rounds=5, eval_every=2))
+    assert [line["round"] for line in folder.metrics() if line["views"]] == [2, 4, 5]
+
+
+def test_summary_has_what_the_command_line_promises(tmp_path):
+    summary, _ = start(tmp_path, settings(rounds=3))
+    promised = {"method", "dataset", "protocol", "seed", "rounds", "best_round", "seconds", "seconds_per_round"}
+    promised |= {"hr@10", "ndcg@10", "full_hr@10", "full_ndcg@10", "peak_rss_mb", "run_dir"}
+    promised |= {"upload_bytes", "download_bytes"}
+    assert not promised - set(summary)
+    for way in ("upload_bytes", "download_bytes"):
+        assert 0 < summary[way] / (3 * tiny.USERS) - 4 * tiny.ITEMS * 4 < 500
+    assert summary["peak_rss_mb"] > 50
+
+
+def test_arithmetic_of_every_line(tmp_path):
+    """decisions.md "Checks": NDCG@K ∈ [HR@K / log2(K + 1), HR@K], HR@10 ≥ HR@5."""
+    _, folder = start(tmp_path, settings("fedmf"))
+    for line in folder.metrics():
+        for metrics in line["views"]["global"].values():
+            for prefix in ("", "full_"):
+                hr, ndcg = metrics[f"{prefix}hr@10"], metrics[f"{prefix}ndcg@10"]
+                assert hr / math.log2(11) - 1e-9 <= ndcg <= hr + 1e-9
+                assert hr >= metrics[f"{prefix}hr@5"]

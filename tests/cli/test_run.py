@@ -78,6 +78,16 @@ def test_noise_is_reported_and_recommendations_name_their_domain(confed, result,
     assert result("recommend", tmp_path / "noisy", "--user", 1, "--domain", "b", "-k", 2)["domain"] == "b"
 
 
+def test_noise_on_what_people_send_is_reported_too(confed, tmp_path):
+    noise = ("--set", "upload_clip=2", "--set", "upload_noise=0.5", "--set", "dim=4")
+    few = ("--set", "negatives=15", "--set", "cutoffs=5,10")
+    data = "synthetic:users=120,items=150"
+    code, out, err = confed("run", "fedmf", data, "--rounds", 1, "--folder", tmp_path / "a", *noise, *few)
+    assert code == 0, err
+    assert "deviation 1 on every number of a client's change, clipped to 2" in " ".join(out.split())
+    assert confed("report", tmp_path / "a")[0] == 0
+
+
 def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
     code, out, err = confed("run", "fedmf", TINY, "--rounds", 2, *FEW)
     assert code == 0

@@ -1,8 +1,15 @@
 """Clients in other processes: every method gives what it gives in one."""
 
+import socket
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
+
 import pytest
 import torch
 
+from confed.errors import ConfedError
+from confed.federations.frames import Frame
+from confed.federations.processes import ProcessFederation
 from confed.methods.registry import METHODS
 from confed.runs.prepare import terms_of
 from confed.testing import assert_close_states, tiny, tiny_domains
@@ -80,3 +87,27 @@ def test_sites_return_to_what_they_wrote(pool, tmp_path):
     again = pool.state(trainer)
     assert all(torch.equal(value, again[name]) for name, value in second.items())
     pool.end(trainer)
+
+
+def test_a_site_that_cannot_be_made_says_why(pool):
+    settings, cut = tiny_case("pfedrec")
+    few = settings.protocol.model_copy(update={"negatives": 3, "more_negatives": ()})
+    trainer = pool.trainer(settings.model_copy(update={"protocol": few}), cut, 2)
+    with pytest.raises(ConfedError, match="is larger than the 4 sampled candidates"):
+        trainer.round(1)
+    pool.end(trainer)
+
+
+def test_whoever_knocks_without_the_key_or_goes_at_once_keeps_nobody_out(pool):
+    address = pool.folder / "line"
+    told = Frame({"address": str(address), "key": "00" * 32})
+    federation = ProcessFederation(told, [], [torch.arange(1)], torch.arange(1))
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect(str(address))
+    with pytest.raises(AuthenticationError):
+        Client(str(address), authkey=b"another")
+    with Client(str(address), authkey=bytes(32)) as line:
+        line.send_bytes((0).to_bytes(8, "little"))
+        federation.gather(seconds=30)
+    federation.close()

@@ -36,6 +36,12 @@ class FedAvgMF(DeviceMethod):
 
 class Otherwise(FedAvgMF):
     name = "another-name"
+
+class Silent(DeviceMethod):
+    name = "silent"
+    title = "says no citation"
+    config_class = FederatedConfig
+    pieces = FedAvgMF.pieces
 """
 
 
@@ -98,3 +104,11 @@ def test_names_elsewhere_are_suggested(installed):
     installed(fedavg_mf="FedAvgMF")
     with pytest.raises(ConfedError, match="did you mean fedavg-mf"):
         method_named("fedavg-fm")
+
+
+def test_a_method_that_does_not_say_what_it_is_spoils_nothing_for_others(installed):
+    installed(silent="Silent")
+    with pytest.raises(ConfedError, match=r"method 'silent' of elsewhere .*: it says no citation; mend or uninstall"):
+        method_named("silent")
+    methods, problems = all_methods()
+    assert METHODS.keys() <= methods.keys() and "says no citation" in problems[0]

@@ -110,6 +110,20 @@ def test_a_run_begun_here_goes_on_in_processes_and_back(unbroken, tmp_path):
         torch.testing.assert_close(kept.state[name], tensor, rtol=1e-10, atol=1e-12)
 
 
+def test_resuming_keeps_what_is_not_said_otherwise(tmp_path, monkeypatch):
+    confed.run("fedmf", DATA, rounds=1, folder=tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    ray = {"engine": "ray", "workers": 2, "address": "auto"}
+    folder.write_settings(folder.settings().model_copy(update=ray))
+    monkeypatch.setattr("confed.runs.api.execute", lambda *arguments: None)
+    confed.resume(tmp_path / "run", workers=4)
+    found = folder.settings()
+    assert (found.engine, found.workers, found.address) == ("ray", 4, "auto")
+    confed.resume(tmp_path / "run", engine="local")
+    found = folder.settings()
+    assert (found.engine, found.workers, found.address) == ("local", None, None)
+
+
 def test_options_of_places_that_do_nothing_are_refused():
     for settings, said in (
         ({"workers": 2}, "workers does nothing with --engine local"),

@@ -37,6 +37,10 @@ WARM_UP = 2
 
 def differences(engine: str, workers: int, rounds: int = 3) -> Iterator[dict[str, Any]]:
     """By method with clients and precision."""
+    if engine == "ray":  # one for all runs, which would start one each
+        import ray  # noqa: PLC0415 - an extra
+
+        ray.init(include_dashboard=False, log_to_driver=False)
     for name, method in METHODS.items():
         if not method.has_clients:
             continue
@@ -76,7 +80,6 @@ def cost(method: str, dataset: str, engine: str, workers: int, rounds: int) -> d
 
 def one(method: str, dataset: str, engine: str, workers: int, rounds: int) -> dict[str, Any]:
     place: dict[str, Any] = {} if engine == "local" else {"engine": engine, "workers": workers}
-    seconds: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
         total = rounds + WARM_UP

@@ -20,6 +20,7 @@ from confed.evaluation.domains import Examination
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Federated
 from confed.federations.gateway import Gateway
+from confed.federations.local import LocalFederation
 from confed.federations.site import Site
 from confed.messages import Download, Upload, dense
 from confed.methods.base import FederatedMethod, Method, Terms, federated
@@ -184,9 +185,12 @@ class FederatedConformance(MethodConformance):
         assert isinstance(trainer, Federated)
         return trainer
 
+    def site(self, trainer: Federated) -> Site:
+        assert isinstance(trainer.federation, LocalFederation)
+        return trainer.federation.site
+
     def gateway(self, trainer: Federated) -> Gateway:
-        site: Site = trainer.federation.site  # type: ignore[attr-defined]
-        return site.gateway
+        return self.site(trainer).gateway
 
     def in_bytes(self, held: list[Tensor] | None = None, cut: AnySplit | None = None, **settings: Any) -> Federated:
         """The same, with nothing but bytes between server and clients."""
@@ -201,7 +205,7 @@ class FederatedConformance(MethodConformance):
         gateway, download = self.gateway(trainer), trainer.server.strategy.download()
         trainer.federation.state()  # what was pushed arrives
         clients = torch.arange(len(gateway.ids))
-        site: Site = trainer.federation.site  # type: ignore[attr-defined]
+        site = self.site(trainer)
         received = download.of(clients)
         for upload in gateway.train(number, received, clients, {}):
             sent = site.leaving(upload, number, gateway.agreement.bases(received))

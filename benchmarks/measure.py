@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks import plain
-from confed.data import load_dataset
+from confed.data.registry import load_dataset
 from confed.data.split import Split, split
 from confed.evaluation.candidates import draw_candidates
 from confed.methods.registry import method_named

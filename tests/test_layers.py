@@ -32,7 +32,7 @@ THE_ONE_MODULE = {
     ("models", "evaluation"): "confed.evaluation.judge",
 }
 """Of a room that may be entered as far as this: what a gateway is, and whoever judges, seen from where data is."""
-IN_COMMON = {"base", "central", "devices", "registry", "published", "silo", "preference"}
+IN_COMMON = {"base", "central", "devices", "listing", "registry", "published", "silo", "preference"}
 """Of the methods; every other module of that room is one of them."""
 
 

@@ -1,9 +1,17 @@
 """confed: federated recommendation. Train and measure recommenders on data that stays with its owners."""
 
-from confed.data import Domains, Interactions, load_dataset, load_domains
-from confed.errors import ConfedError
-from confed.runs.api import Recommender, compare, resume, run
-from confed.runs.finished import Recommendation, Run
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from confed.data.domains import Domains
+    from confed.data.interactions import Interactions
+    from confed.data.registry import load_dataset, load_domains
+    from confed.errors import ConfedError
+    from confed.runs.api import Recommender, compare, resume, run
+    from confed.runs.finished import Recommendation, Run
 
 __version__ = "0.1.0"
 __all__ = [
@@ -19,3 +27,29 @@ __all__ = [
     "resume",
     "run",
 ]
+
+_HOMES = {
+    "ConfedError": "errors",
+    "Domains": "data.domains",
+    "Interactions": "data.interactions",
+    "Recommendation": "runs.finished",
+    "Recommender": "runs.api",
+    "Run": "runs.finished",
+    "compare": "runs.api",
+    "load_dataset": "data.registry",
+    "load_domains": "data.registry",
+    "resume": "runs.api",
+    "run": "runs.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for when it is asked for: torch alone takes seconds, and `confed --help` needs none of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'confed' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"confed.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

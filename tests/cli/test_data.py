@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from confed.cli.data import app
-from confed.data import load, load_dataset
+from confed.data.registry import load, load_dataset
 from confed.errors import ConfedError
 from tests.realdata import require
 

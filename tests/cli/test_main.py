@@ -1,5 +1,9 @@
+import json
+import os
 import subprocess
 import sys
+
+import pytest
 
 import confed
 
@@ -20,3 +24,64 @@ def test_version():
 
 def test_no_arguments_show_help():
     assert "Usage" in run().stdout + run().stderr
+
+
+SLOW = ["torch", "numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "plotly", "numba", "implicit", "ray"]
+SLOW += ["pydantic", "safetensors", "jinja2"]
+"""What takes its time to load, and what only training, reading and drawing need."""
+LOADED = """
+import json, sys
+sys.argv = ["confed", *json.loads(sys.argv[1])]
+from confed.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "--version",
+        "run --help",
+        "recommend --help",
+        "methods",
+        "methods --json",
+        "data list",
+        "rnu",
+        "run pfedrce ml-100k",
+        "run pfedrec ml-100",
+        "compare pfedrec esae --dataset ml-100k",
+        "methods show pfedrce",
+    ],
+)
+def test_quick_answers_load_nothing_slow(line, tmp_path):
+    """Whatever needs no numbers is answered in the time that Python and typer take."""
+    command = [sys.executable, "-c", LOADED, json.dumps(line.split())]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path)
+    loaded = json.loads(shown.stdout.splitlines()[-1])
+    assert [name for name in SLOW if name in loaded] == []
+
+
+def test_tab_loads_nothing_slow():
+    asked = {"_CONFED_COMPLETE": "complete_bash", "COMP_WORDS": "confed run pfedrec ml", "COMP_CWORD": "3"}
+    shown = subprocess.run(
+        [sys.executable, "-c", LOADED, "[]"], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    loaded = json.loads(shown.stdout.splitlines()[-1])
+    assert "ml-100k" in shown.stdout
+    assert [name for name in SLOW if name in loaded] == []
+
+
+def test_a_typo_is_answered_with_what_was_meant():
+    assert "Did you mean 'run'" in run("rnu").stderr
+    assert "did you mean pfedrec" in run("run", "pfedrce", "ml-100k").stderr
+    assert "did you mean ml-100k" in run("run", "pfedrec", "ml-100").stderr
+
+
+def test_a_run_says_at_once_that_it_is_loading():
+    said = run("run", "pfedrec", "synthetic:users=nobody").stderr
+    assert said.startswith("loading…") and "nobody is not a whole number" in said

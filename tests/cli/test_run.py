@@ -51,7 +51,7 @@ def failure(confed):
     def call(*arguments):
         code, out, err = confed(*arguments)
         assert (code, out) == (2, ""), err
-        return " ".join(err.split())
+        return " ".join(err.split()).removeprefix("loading… ")
 
     return call
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from confed.clients.sampling import draw_rows
-from confed.data import load_dataset
+from confed.data.registry import load_dataset
 from confed.data.shares import Share
 from confed.data.split import split
 from confed.evaluation.evaluator import PARTS, Evaluator, Result

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confed.data import Interactions
-from confed.data.domains import MANIFEST, Domains, is_domain_folder
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
+from confed.data.shelf import MANIFEST, is_domain_folder
 from confed.errors import ConfedError
 
 Rows = list[tuple[str, str, float]]

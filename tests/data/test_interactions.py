@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confed.data import Interactions
-from confed.data.interactions import Time
+from confed.data.interactions import Interactions, Time
 from confed.errors import ConfedError
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from confed.data import Interactions
+from confed.data.interactions import Interactions
 from confed.data.readers import FORMATS, read, read_titles
 from confed.errors import ConfedError
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from confed.data import Domains, Interactions, load
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
 from confed.data.recognition import as_catalogued, identified, recognised
-from confed.data.registry import domains_at_hand, find_local
+from confed.data.registry import domains_at_hand, find_local, load
 from tests.realdata import require
 
 ROWS = [("1", "x", 5.0), ("1", "y", 4.0), ("2", "y", 3.0), ("2", "x", 5.0), ("3", "z", 1.0)]

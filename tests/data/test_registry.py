@@ -10,8 +10,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from confed.data import Domains, Interactions, load, load_dataset, load_domains, registry, synthetic, synthetic_domains
+from confed.data import registry
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
 from confed.data.registry import (
     domains_at_hand,
     find_local,
@@ -19,9 +21,14 @@ from confed.data.registry import (
     has_domains,
     import_dataset,
     imported,
+    load,
+    load_dataset,
+    load_domains,
     whereabouts,
 )
 from confed.data.sources import Download, Wheel
+from confed.data.synthetic import synthetic
+from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from tests.realdata import require, skip
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confed.data import Interactions, load_dataset
 from confed.data.catalogue import REGISTRY
+from confed.data.interactions import Interactions
+from confed.data.registry import load_dataset
 from confed.data.split import split
 from confed.errors import ConfedError
 from confed.protocol import PAPER, STRICT

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from confed.data import Interactions, synthetic
-from confed.data.synthetic import Recipe, synthetic_truth
+from confed.data.interactions import Interactions
+from confed.data.synthetic import Recipe, synthetic, synthetic_truth
 from confed.errors import ConfedError
 
 

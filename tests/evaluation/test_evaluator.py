@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from confed.data import load_dataset
+from confed.data.registry import load_dataset
 from confed.data.split import split
 from confed.evaluation.candidates import draw_candidates
 from confed.evaluation.evaluator import Evaluator

@@ -11,11 +11,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 import torch
 from torch import Tensor
 
-from confed.data import synthetic
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.registry import load
 from confed.data.shares import AnySplit
 from confed.data.split import Split, split
+from confed.data.synthetic import synthetic
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.base import FederatedMethod

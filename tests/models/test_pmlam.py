@@ -4,8 +4,8 @@ import scipy.sparse
 import torch
 from torch.nn import functional
 
-from confed.data import synthetic
 from confed.data.split import TrainingData, split
+from confed.data.synthetic import synthetic
 from confed.errors import ConfedError
 from confed.evaluation.evaluator import Evaluator
 from confed.methods.pmlam import PMLAM

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from confed.data import load_dataset
+from confed.data.registry import load_dataset
 from confed.data.split import TrainingData, split
 from confed.evaluation.domains import Examination
 from confed.methods.base import Terms

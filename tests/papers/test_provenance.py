@@ -6,7 +6,7 @@ from papers.provenance import assume, code_here, compared, dumped, flat, record,
 from papers.results import Results
 
 import confed
-from confed.data import load
+from confed.data.registry import load
 from confed.errors import ConfedError
 
 TINY = "synthetic:users=40,items=80,seed=2"

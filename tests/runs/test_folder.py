@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from confed.data import synthetic, synthetic_domains
+from confed.data.synthetic import synthetic
+from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.settings import resolve

@@ -8,8 +8,8 @@ import pytest
 
 import confed
 from confed.cli.main import main
-from confed.data import Interactions
 from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
+from confed.data.interactions import Interactions
 from confed.data.registry import find_local, import_dataset
 from confed.methods.registry import method_named
 from confed.runs.api import Run

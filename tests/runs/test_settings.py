@@ -1,12 +1,8 @@
-import tomllib
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from confed.data.recognition import content_hashes
 from confed.errors import ConfedError
-from confed.runs.settings import Settings, defaults_in_words, parse_option, read_toml, resolve, to_toml
+from confed.runs.settings import Settings, defaults_in_words, resolve
 
 
 def test_options_go_to_the_method_or_to_the_protocol():
@@ -120,53 +116,3 @@ def test_written_settings_read_back(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text(settings.to_toml())
     assert Settings.from_toml(path) == settings
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("3", 3),
-        ("0.5", 0.5),
-        ("true", True),
-        ("mean", "mean"),
-        ("[1, 2]", [1, 2]),
-        ('"3"', "3"),
-        ("a=b", "a=b"),
-    ],
-)
-def test_parse_option(text, value):
-    assert parse_option(f"key={text}") == ("key", value)
-
-
-@pytest.mark.parametrize("text", ["key", "=3", ""])
-def test_parse_option_wants_a_pair(text):
-    with pytest.raises(ConfedError, match="key=value"):
-        parse_option(text)
-
-
-scalars = st.one_of(st.booleans(), st.integers(-(2**53), 2**53), st.floats(-1e6, 1e6), st.text(max_size=8))
-keys = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
-trees = st.recursive(
-    st.dictionaries(keys, scalars | st.lists(scalars, max_size=3), max_size=3),
-    lambda inner: st.dictionaries(keys, scalars | inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(trees)
-def test_toml_round_trip(tree):
-    assert tomllib.loads(to_toml(tree)) == tree
-
-
-def test_bad_toml_names_the_file(tmp_path):
-    path = tmp_path / "run.toml"
-    with pytest.raises(ConfedError, match=r"run\.toml: no such file"):
-        read_toml(path)
-    path.write_text("method = \n")
-    with pytest.raises(ConfedError, match=r"run\.toml: not valid TOML.*line 1"):
-        read_toml(path)
-
-
-def test_a_folder_is_no_toml_file(tmp_path):
-    with pytest.raises(ConfedError, match="cannot be read as a file"):
-        read_toml(tmp_path)

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from confed.cli import complete
 from confed.cli.options import (
     DATASET,
+    RUNS,
     Address,
     Chunk,
     Engine,
@@ -23,22 +25,24 @@ from confed.cli.options import (
     Set,
     Workers,
 )
-from confed.cli.output import console, emit
+from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import defaults_line, results
-from confed.runs import api
-from confed.runs.settings import parse_option
+from confed.data.shelf import require_source
+from confed.errors import ConfedError
+from confed.methods.registry import require_method
+from confed.toml import parse_option
 
 
 def compare(
-    methods: Annotated[list[str], typer.Argument(help="Two or more methods.")],
-    dataset: Annotated[str, typer.Option("--dataset", help=DATASET)],
+    methods: Annotated[list[str], typer.Argument(help="Two or more methods.", autocompletion=complete.methods)],
+    dataset: Annotated[str, typer.Option("--dataset", help=DATASET, autocompletion=complete.datasets)],
     protocol: ProtocolName = None,
     rounds: Rounds = None,
     seed: Seed = None,
     seeds: Seeds = 1,
     options: Set = None,
-    out: Out = api.DEFAULT_OUT,
+    out: Out = RUNS,
     engine: Engine = None,
     workers: Workers = None,
     address: Address = None,
@@ -49,7 +53,16 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Run several methods on one dataset and print them in one table."""
+    for method in methods:
+        require_method(method)
+    if len(set(methods)) < 2:
+        raise ConfedError(
+            f"compare takes two methods or more: add one, such as ease, or `confed run {methods[0]} {dataset}`"
+        )
+    require_source(dataset)
     fetch(dataset)
+    with loading():
+        from confed.runs import api
     with live_progress() as listener:
         summaries = api.compare(
             methods,

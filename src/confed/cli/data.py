@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,17 +12,13 @@ from rich.table import Table
 from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.cli.progress import download_progress, get, notice
-from confed.data import Domains, Interactions, load
 from confed.data.catalogue import DOMAINS, REGISTRY, DatasetEntry, DomainsEntry
-from confed.data.registry import (
-    domain_files,
-    domains_at_hand,
-    find_local,
-    import_dataset,
-    imported,
-    is_at_hand,
-)
+from confed.data.shelf import domains_at_hand, find_local, imported, is_at_hand
 from confed.errors import ConfedError
+
+if TYPE_CHECKING:
+    from confed.data.domains import Domains
+    from confed.data.interactions import Interactions
 
 app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
 
@@ -104,6 +100,8 @@ def describe(
     """Count users, items and interactions of a dataset or a file; of several domains, also whom they share."""
     columns = _columns(user_column, item_column, rating_column, timestamp_column)
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
+    from confed.data.registry import load
+
     with download_progress() as progress:
         data = load(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
     facts = _facts(data)
@@ -139,6 +137,8 @@ def import_file(
     options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
     if (file is None) == (not domain):
         raise ConfedError("give either one FILE, or --domain NAME=FILE for each of several domains")
+    from confed.data.registry import domain_files, import_dataset, load
+
     data = load(file or domain_files(domain or ()), name=name, min_interactions=min_interactions, **options)
     path = import_dataset(data, name, overwrite=overwrite)
     facts = {**_facts(data), "path": str(path)}
@@ -217,9 +217,9 @@ def _facts(data: Interactions | Domains) -> dict[str, Any]:
 
 
 def _whereabouts(name: str, data: Interactions | Domains) -> dict[str, Any]:
-    if isinstance(data, Domains):
+    if name in DOMAINS:
         return {"paths": {domain: str(path) for domain, path in domains_at_hand(name).items()}}
-    return {"path": str(find_local(name)), "titles": len(data.titles)}
+    return {"path": str(find_local(name)), "titles": sum(len(part.titles) for part in data.parts.values())}
 
 
 def _render_facts(facts: Mapping[str, Any]) -> None:

@@ -7,13 +7,13 @@ import platform
 from importlib import metadata
 from typing import Any
 
-import torch
+import psutil
 from rich.table import Table
 
 from confed.cli.options import Json
-from confed.cli.output import console, emit
+from confed.cli.output import console, emit, loading
 from confed.data.catalogue import DOMAINS, REGISTRY
-from confed.data.registry import is_at_hand
+from confed.data.shelf import is_at_hand
 from confed.data.sources import cache_dir, data_dir
 
 _PACKAGES = (
@@ -28,7 +28,7 @@ _PACKAGES = (
     "safetensors",
     "implicit",
 )
-_EXTRAS = {"deploy": "flwr", "scale": "ray", "web": "fastapi", "tune": "optuna", "privacy": "dp-accounting"}
+_EXTRAS = {"scale": "ray", "frames": "pyarrow"}
 
 
 def doctor(
@@ -49,13 +49,14 @@ def doctor(
 
 
 def examine() -> dict[str, dict[str, Any]]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    with loading():
+        import torch
     return {
         "machine": {
             "python": platform.python_version(),
             "system": platform.platform(),
             "cores": os.cpu_count(),
-            "memory_gb": round(memory, 1),
+            "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
             "torch_threads": torch.get_num_threads(),
             "accelerator": torch.cuda.is_available(),
         },

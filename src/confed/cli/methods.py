@@ -5,17 +5,21 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from confed.cli.complete import methods as method_names
 from confed.cli.options import Json
 from confed.cli.output import console, emit
 from confed.data.catalogue import REGISTRY
-from confed.methods.base import Method
+from confed.methods.listing import listing
 from confed.methods.published import published
-from confed.methods.registry import all_methods, method_named
+from confed.methods.registry import method_named
+
+if TYPE_CHECKING:
+    from confed.methods.base import Method
 
 app = typer.Typer(help="What can be run.", invoke_without_command=True)
 
@@ -25,11 +29,7 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
     """List every method; `confed methods show NAME` tells all about one."""
     if context.invoked_subcommand:
         return
-    methods, problems = all_methods()
-    rows: list[dict[str, Any]] = [
-        {"name": m.name, "kind": m.kind, "title": m.title, "rounds": m.rounds, "citation": m.citation}
-        for m in methods.values()
-    ]
+    rows, problems = listing()
 
     def render() -> None:
         table = Table("name", "kind", "rounds", "what it is")
@@ -43,7 +43,10 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(name: str, as_json: Json = False) -> None:
+def show(
+    name: Annotated[str, typer.Argument(help="See `confed methods`.", autocompletion=method_names)],
+    as_json: Json = False,
+) -> None:
     """Options with their defaults, what travels, where it deviates from the paper, published figures."""
     method = method_named(name)
     facts = describe(method)

@@ -60,4 +60,6 @@ Checkpoint = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A TOML file: fields of the run, and a table `options` for --set.")
 ]
+RUNS = Path("runs")
+"""Where the command line keeps runs unless it is told otherwise."""
 DATASET = "A name from `confed data list`, a file, or files of several domains: book=a.csv,music=b.csv."

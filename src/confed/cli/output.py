@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -25,3 +26,14 @@ def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> N
         return
     # Not through rich, which would wrap long lines; NaN is no JSON, and a bug where it occurs.
     sys.stdout.write(json.dumps(obj, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around imports that take seconds: says at once that the command was understood."""
+    if err_console.is_terminal:
+        with err_console.status("loading…"):
+            yield
+    else:
+        err_console.print("loading…")
+        yield

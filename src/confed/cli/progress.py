@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import (
     BarColumn,
@@ -18,12 +18,15 @@ from rich.progress import (
 )
 
 from confed.cli.output import err_console
-from confed.data import Domains, Interactions
 from confed.data.catalogue import DOMAINS, REGISTRY
-from confed.data.registry import get_dataset, is_at_hand, load_domains
+from confed.data.shelf import is_at_hand
 from confed.data.sources import Progress as DownloadProgress
-from confed.runs.loop import Line, Listener
-from confed.runs.settings import Settings
+
+if TYPE_CHECKING:
+    from confed.data.domains import Domains
+    from confed.data.interactions import Interactions
+    from confed.runs.loop import Line, Listener
+    from confed.runs.settings import Settings
 
 _UNSEEN_SECONDS = 2.0
 """A download that takes less shows no bar."""
@@ -78,6 +81,8 @@ def fetch(dataset: str) -> None:
 
 def get(dataset: str, progress: DownloadProgress) -> Interactions | Domains:
     """A registered dataset, of one domain or of several, fetched if need be."""
+    from confed.data.registry import get_dataset, load_domains
+
     if dataset in DOMAINS:
         return load_domains(dataset, progress=progress, notice=notice)
     return get_dataset(dataset, progress, notice)

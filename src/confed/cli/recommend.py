@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from confed.cli.options import Json
-from confed.cli.output import console, emit
-from confed.runs.finished import Run
+from confed.cli.output import console, emit, loading
 
 
 def recommend(
@@ -21,6 +20,8 @@ def recommend(
     as_json: Json = False,
 ) -> None:
     """Recommend items to one user from a finished run."""
+    with loading():
+        from confed.runs.finished import Run
     items = Run.open(run_dir).recommend(user, k, domain=domain, filter_seen=not include_seen)
     records = [vars(item) for item in items]
 

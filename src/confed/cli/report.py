@@ -11,10 +11,8 @@ from typing import Annotated
 import typer
 
 from confed.cli.options import Json
-from confed.cli.output import console, emit, err_console
+from confed.cli.output import console, emit, err_console, loading
 from confed.errors import ConfedError
-from confed.runs.finished import Run
-from confed.runs.folder import RunFolder
 
 
 def report(
@@ -31,10 +29,11 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a self-contained HTML page about a finished run: curves, costs and the pictures its method has."""
-    from confed.report import write_report  # noqa: PLC0415 - figures take a second to load
-
     if method and not latest:
         raise ConfedError("--method chooses among several runs: give --latest too, or leave it out")
+    with loading():
+        from confed.report import write_report
+        from confed.runs.finished import Run
     folder = newest(run_dir, method) if latest else run_dir
     place = folder if out is None else out
     path = write_report(Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
@@ -49,6 +48,8 @@ def report(
 
 def newest(folder: Path, method: str | None) -> Path:
     """The finished run below `folder` that ended last."""
+    from confed.runs.folder import RunFolder
+
     ended = [
         path for path in folder.glob("*/summary.json") if method in (None, RunFolder(path.parent).summary()["method"])
     ]

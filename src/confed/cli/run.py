@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from confed.cli import complete
 from confed.cli.options import (
     DATASET,
+    RUNS,
     Address,
     Checkpoint,
     Chunk,
@@ -27,26 +29,30 @@ from confed.cli.options import (
     Set,
     Workers,
 )
-from confed.cli.output import console, emit
+from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import defaults_line, human_bytes, results
+from confed.data.shelf import require_source
 from confed.errors import ConfedError, unknown_name
-from confed.runs import api
-from confed.runs.settings import parse_option, read_toml
+from confed.methods.registry import require_method
+from confed.toml import parse_option, read_toml
 
 
 def run(
-    method: Annotated[str | None, typer.Argument(help="See `confed methods`.")] = None,
-    dataset: Annotated[str | None, typer.Argument(help=DATASET)] = None,
+    method: Annotated[str | None, typer.Argument(help="See `confed methods`.", autocompletion=complete.methods)] = None,
+    dataset: Annotated[str | None, typer.Argument(help=DATASET, autocompletion=complete.datasets)] = None,
     protocol: ProtocolName = None,
     rounds: Rounds = None,
     seed: Seed = None,
     seeds: Seeds = 1,
     options: Set = None,
     config: Config = None,
-    out: Out = api.DEFAULT_OUT,
+    out: Out = RUNS,
     folder: Annotated[Path | None, typer.Option("--folder", help="The run folder itself, instead of --out.")] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", help="Go on with the run in this folder.")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Go on with the run in this folder.", autocompletion=complete.runs),
+    ] = None,
     engine: Engine = None,
     workers: Workers = None,
     address: Address = None,
@@ -65,11 +71,13 @@ def run(
     said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
     if resume is not None:
         others = [config, options, folder, *(value for name, value in said.items() if name not in {"rounds", *place})]
-        if any(value is not None for value in others) or seeds > 1 or out != api.DEFAULT_OUT:
+        if any(value is not None for value in others) or seeds > 1 or out != RUNS:
             raise ConfedError(
                 "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
                 "stand beside it"
             )
+        with loading():
+            from confed.runs import api
         with live_progress() as listener:
             summary = api.resume(resume, rounds=rounds, **place, listener=listener).summary
         _show(summary, as_json)
@@ -80,7 +88,11 @@ def run(
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
     first = chosen.pop("seed", 0)
+    require_method(chosen["method"])
+    require_source(chosen["dataset"])
     fetch(chosen["dataset"])
+    with loading():
+        from confed.runs import api
     with live_progress() as listener:
         places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener}
         summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping
 
+import psutil
 import torch
 from torch import Tensor
 
@@ -65,7 +65,7 @@ class ClientStore:
 def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
     values = copies * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
-    needed, available = values * dtype.itemsize, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed, available = values * dtype.itemsize, psutil.virtual_memory().total
     if needed > available:
         raise ConfedError(
             f"{copies} copies of what {clients:,} clients keep take {needed / 1e9:.1f} GB and this machine has "

@@ -11,14 +11,12 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import polars as pl
 
+from confed.data.catalogue import PseudoTime, Time
 from confed.errors import ConfedError, unknown_name
 
-Time = Literal["real", "order", "none"]
-PseudoTime = Literal["item-order", "file-order"]
 Where = Callable[[int], str]
 """Says where row n (from 0) stands, for an error message."""
 

@@ -24,11 +24,9 @@ from numpy.typing import NDArray
 
 from confed.data.columns import ROLES
 from confed.data.interactions import Interactions, codes
+from confed.data.shelf import MANIFEST
 from confed.errors import ConfedError, said_of, unknown_name
 from confed.files import written_beside
-
-MANIFEST = "domains.json"
-"""The file by which a folder of domains is known: their order and their files."""
 
 _NAME = r"[A-Za-z0-9_-]+"
 
@@ -225,11 +223,6 @@ class Domains:
 def joint_hash(parts: Mapping[str, str]) -> str:
     """SHA-256 of the domains' names and content hashes, in their order."""
     return hashlib.sha256(json.dumps(list(parts.items())).encode()).hexdigest()
-
-
-def is_domain_folder(path: Path) -> bool:
-    """Whether `Domains.save` wrote it."""
-    return (path / MANIFEST).is_file()
 
 
 def _called(domain: str, part: Interactions) -> Interactions:

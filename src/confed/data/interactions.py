@@ -21,7 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from confed.data import readers
-from confed.data.columns import ROLES, PseudoTime, Table, Time, from_frame, require_roles
+from confed.data.catalogue import PseudoTime, Time
+from confed.data.columns import ROLES, Table, from_frame, require_roles
 from confed.errors import ConfedError, unknown_name
 from confed.files import written_beside
 

@@ -15,10 +15,20 @@ from typing import Any
 
 from confed.data import sources
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
-from confed.data.domains import Domains, is_domain_folder
+from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
 from confed.data.recognition import filtered
+from confed.data.shelf import (
+    IMPORTED,
+    PAIR,
+    domains_at_hand,
+    find_local,
+    imported,
+    is_domain_folder,
+    names,
+    require_source,
+)
 from confed.data.sources import Notice, Progress
 from confed.data.synthetic import Recipe, synthetic
 from confed.data.synthetic_domains import DomainsRecipe, synthetic_domains
@@ -40,13 +50,7 @@ def has_domains(source: Any, options: Iterable[str] = ()) -> bool:
     if source in REGISTRY or source in DOMAINS:
         return source in DOMAINS
     path = imported().get(source, Path(source).expanduser())
-    return is_domain_folder(path) or (not path.exists() and _PAIR.match(source) is not None)
-
-
-def find_local(name: str) -> Path | None:
-    """The file of a registered dataset, if it is in the user's folder or the cache."""
-    found = sources.at_hand(REGISTRY[name].files)
-    return found[1] if found else None
+    return is_domain_folder(path) or (not path.exists() and PAIR.match(source) is not None)
 
 
 def load_dataset(
@@ -81,10 +85,8 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
     kept = imported().get(source)
     if kept is not None:
         return Interactions.of(kept, **{"name": source, **options})
-    path = Path(source).expanduser()
-    if path.exists() or path.suffix or len(path.parts) > 1:
-        return Interactions.of(path, **options)
-    raise unknown_name("dataset", source, _names())
+    require_source(source)
+    return Interactions.of(Path(source).expanduser(), **options)
 
 
 def load_domains(
@@ -121,16 +123,16 @@ def _named_domains(source: str, options: dict[str, Any], progress: Progress | No
             return Domains.of(kept, **{"name": source, **options})
         path = Path(source).expanduser()
         return Domains.of(path if path.exists() else domain_files(_SEPARATOR.split(source)), **options)
-    if source in _names() or Path(source).expanduser().exists():
+    if source in names() or Path(source).expanduser().exists():
         raise ConfedError(
             f"{source} has one domain, several are needed: say book=a.csv,music=b.csv, or one of {', '.join(DOMAINS)}"
         )
-    raise unknown_name("dataset", source, _names())
+    raise unknown_name("dataset", source, names())
 
 
 def whereabouts(source: Any) -> str | None:
     """The source with whole paths, if it is one or more files: wherever one stands, they are found again."""
-    if not isinstance(source, str | Path) or str(source).partition(":")[0] == "synthetic" or str(source) in _names():
+    if not isinstance(source, str | Path) or str(source).partition(":")[0] == "synthetic" or str(source) in names():
         return None
     path = Path(source).expanduser()
     if not path.exists() and has_domains(source):
@@ -153,7 +155,6 @@ def domain_files(pairs: Iterable[str]) -> dict[str, Path]:
     return files
 
 
-_PAIR = re.compile(r"\s*[A-Za-z0-9_-]+\s*=")
 _SEPARATOR = re.compile(r",(?=\s*[A-Za-z0-9_-]+\s*=)")  # a comma may also be part of a path
 
 
@@ -163,10 +164,6 @@ def _too_many_domains(source: Any) -> ConfedError:
         f"{label} has several domains: choose a method for several domains (`confed methods` lists them), or give "
         "the file of one domain alone"
     )
-
-
-def _names() -> list[str]:
-    return [*REGISTRY, *DOMAINS, "synthetic", *imported()]
 
 
 def _refuse(options: Mapping[str, Any], name: str) -> None:
@@ -222,20 +219,6 @@ def _check(
         )
 
 
-def is_at_hand(name: str) -> bool:
-    """Whether nothing has to be fetched for a registered dataset, of one domain or of several."""
-    return set(DOMAINS[name].domains) <= set(domains_at_hand(name)) if name in DOMAINS else find_local(name) is not None
-
-
-def domains_at_hand(name: str) -> dict[str, Path]:
-    """The files of a registered dataset's domains, optional ones too, that are in the user's folder or the cache."""
-    entry = DOMAINS[name]
-    wanted = {domain: one.files for domain, one in entry.domains.items()}
-    wanted |= {domain: (file,) for domain, file in entry.optional.items()}
-    found = {domain: sources.at_hand(files) for domain, files in wanted.items()}
-    return {domain: place[1] for domain, place in found.items() if place is not None}
-
-
 def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: Notice | None) -> Domains:
     known = domains_at_hand(entry.name)
     found = {}
@@ -284,20 +267,6 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
 
 # --- imports ----------------------------------------------------------------------------------------------------
 
-_IMPORTED = "imported"
-
-
-def imported() -> dict[str, Path]:
-    """What was imported, by name: a file, or a folder of several domains. The user's folder goes before the cache."""
-    found = {}
-    for home in filter(None, (sources.cache_dir(), sources.data_dir())):
-        for path in sorted((home / _IMPORTED).glob("*")):
-            if is_domain_folder(path):
-                found[path.name] = path
-            elif path.suffix == ".parquet" and path.is_file():
-                found[path.stem] = path
-    return found
-
 
 def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool = False) -> Path:
     """Keep `data` in the cache so that `load(name)` finds it."""
@@ -309,7 +278,7 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
         raise ConfedError(
             f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
         )
-    file, folder = (sources.cache_dir() / _IMPORTED / stored for stored in (f"{name}.parquet", name))
+    file, folder = (sources.cache_dir() / IMPORTED / stored for stored in (f"{name}.parquet", name))
     if isinstance(data, Domains):
         replace(data, name=name).save(folder)
         file.unlink(missing_ok=True)

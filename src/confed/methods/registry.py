@@ -1,75 +1,106 @@
-"""Every method by name: ours, and those that other installed packages name as entry points."""
+"""Every method by name: ours, and those that other installed packages name as entry points.
+
+A method is loaded when somebody asks for it. That takes seconds, most of them for torch; a list of names, TAB and a
+typo must not take any.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from confed.errors import ConfedError, unknown_name
-from confed.methods.base import Method
-from confed.methods.cofedrec import CoFedRec
-from confed.methods.ease import EASE
-from confed.methods.etl import ETL, ETLF, ETLFC
-from confed.methods.fed3cr import Fed3CR
-from confed.methods.fedmf import FedMF
-from confed.methods.fedncf import FedNCF
-from confed.methods.fedrap import FedRAP
-from confed.methods.fppdm import FPPDM, FPPDMPlus
-from confed.methods.ials import IALS
-from confed.methods.lightgcn import LightGCN
-from confed.methods.mf import MF
-from confed.methods.neumf import NeuMF
-from confed.methods.pfedrec import LocalOnly, PFedRec
-from confed.methods.pmlam import PMLAM
-from confed.methods.popularity import Popularity
-from confed.methods.scalar import ScalarControl
-from confed.methods.silo_tables import FedGNNSilo, FedMFSilo
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        CoFedRec(),
-        Fed3CR(),
-        PFedRec(),
-        FedMF(),
-        FedNCF(),
-        FedRAP(),
-        FPPDMPlus(),
-        FPPDM(),
-        ETLFC(),
-        ETLF(),
-        FedGNNSilo(),
-        FedMFSilo(),
-        Popularity(),
-        MF(),
-        NeuMF(),
-        LightGCN(),
-        PMLAM(),
-        EASE(),
-        IALS(),
-        ETL(),
-        ScalarControl(),
-        LocalOnly(),
-    )
+if TYPE_CHECKING:
+    from confed.methods.base import Method
+
+_CLASSES = {
+    "cofedrec": "cofedrec.CoFedRec",
+    "fed3cr": "fed3cr.Fed3CR",
+    "pfedrec": "pfedrec.PFedRec",
+    "fedmf": "fedmf.FedMF",
+    "fedncf": "fedncf.FedNCF",
+    "fedrap": "fedrap.FedRAP",
+    "fppdm++": "fppdm.FPPDMPlus",
+    "fppdm": "fppdm.FPPDM",
+    "etl-fc": "etl.ETLFC",
+    "etl-f": "etl.ETLF",
+    "fedgnn-silo": "silo_tables.FedGNNSilo",
+    "fedmf-silo": "silo_tables.FedMFSilo",
+    "popularity": "popularity.Popularity",
+    "mf": "mf.MF",
+    "neumf": "neumf.NeuMF",
+    "lightgcn": "lightgcn.LightGCN",
+    "pmlam": "pmlam.PMLAM",
+    "ease": "ease.EASE",
+    "ials": "ials.IALS",
+    "etl": "etl.ETL",
+    "scalar": "scalar.ScalarControl",
+    "local-only": "pfedrec.LocalOnly",
 }
+"""The class of each, by the module of this room that has it."""
 
+
+@cache
+def _ours(name: str) -> Method:
+    module, _, kind = _CLASSES[name].partition(".")
+    method: Method = getattr(import_module(f"confed.methods.{module}"), kind)()
+    assert method.name == name, f"{_CLASSES[name]} calls itself {method.name}"
+    return method
+
+
+class _Ours(Mapping[str, "Method"]):
+    """Knows all names, and loads what is looked up."""
+
+    def __getitem__(self, name: str) -> Method:
+        if name not in _CLASSES:
+            raise KeyError(name)
+        return _ours(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _CLASSES
+
+
+METHODS: Mapping[str, Method] = _Ours()
 
 GROUP = "confed.methods"
 """The group of entry points: each has the method's name and leads to its class."""
 
 
 def method_named(name: str) -> Method:
-    if name in METHODS:
-        return METHODS[name]
-    elsewhere = _named_elsewhere()
-    if name not in elsewhere:
-        raise unknown_name("method", name, [*METHODS, *elsewhere])
-    return _loaded(elsewhere[name])
+    require_method(name)
+    return METHODS[name] if name in METHODS else _loaded(_named_elsewhere()[name])
+
+
+def require_method(name: str) -> None:
+    """Raise if there is none of that name; loads nothing."""
+    if name not in METHODS and name not in _named_elsewhere():
+        raise unknown_name("method", name, method_names())
+
+
+def method_names() -> list[str]:
+    """Ours and those of other packages; loads nothing."""
+    return [*METHODS, *_named_elsewhere()]
 
 
 def all_methods() -> tuple[dict[str, Method], list[str]]:
     """Ours and those of other packages; and what is wrong with any of these that cannot be had."""
-    found, problems = dict(METHODS), []
+    elsewhere, problems = methods_elsewhere()
+    return {**METHODS, **elsewhere}, problems
+
+
+def methods_elsewhere() -> tuple[dict[str, Method], list[str]]:
+    """The part of it that other packages bring."""
+    found, problems = {}, []
     for name, point in _named_elsewhere().items():
         try:
             found[name] = _loaded(point)
@@ -86,6 +117,8 @@ def _named_elsewhere() -> dict[str, EntryPoint]:
 @cache
 def _loaded(point: EntryPoint) -> Method:
     """Whatever another package does wrong is said of that package."""
+    from confed.methods.base import Method  # noqa: PLC0415 - loads torch
+
     package = point.dist.name if point.dist else "an unknown package"
     where = f"method {point.name!r} of {package} ({point.value})"
     try:

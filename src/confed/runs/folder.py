@@ -16,7 +16,8 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
-from confed.data import Domains, Interactions
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
 from confed.errors import ConfedError
 from confed.files import written_beside
 from confed.runs.settings import Settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 from pathlib import Path
+
+import psutil
 
 _CLEAR, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
@@ -18,10 +18,10 @@ def reset_peak() -> None:
 
 
 def peak_rss_mb() -> float:
-    """The largest resident memory since `reset_peak`, in MiB."""
+    """The largest resident memory since `reset_peak`, in MiB; where no peak is kept (macOS), what is held now."""
     try:
         line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) / 1024
     except (OSError, StopIteration):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        held = psutil.Process().memory_info()
+        return float(getattr(held, "peak_wset", held.rss)) / (1 << 20)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from confed.data import Interactions
 from confed.data.catalogue import REGISTRY
 from confed.data.domain_split import split_domains
 from confed.data.domains import Domains
+from confed.data.interactions import Interactions
 from confed.data.negatives import check_negative_pool
 from confed.data.recognition import as_catalogued
 from confed.data.registry import load

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from confed.config import MethodConfig
@@ -16,6 +15,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.methods.base import federated
 from confed.methods.registry import all_methods, method_named
 from confed.protocol import Protocol, protocol_named
+from confed.toml import read_toml
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Settings(BaseModel):
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
     def to_toml(self) -> str:
-        return to_toml(self.model_dump(mode="json", exclude_none=True) | {"known": self.known or ""})
+        return tomli_w.dumps(_set(self.model_dump(mode="json")) | {"known": self.known or ""})
 
     @classmethod
     def from_toml(cls, path: Path) -> Settings:
@@ -76,8 +76,17 @@ class Settings(BaseModel):
         return _with_options_unset(validated(cls, by_name | told, str(path)))
 
 
+def _set(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are set, in every section: TOML has no word for the others."""
+    return {
+        name: _set(value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
 def _with_options_unset(settings: Settings) -> Settings:
-    """TOML has no word for what is not set: options whose default that is are left out of a file."""
+    """Options whose default is not to be set are left out of a file."""
     fields = method_named(settings.method).config_class.model_fields
     unset = {name: None for name, field in fields.items() if field.default is None}
     return settings.model_copy(update={"method_options": unset | settings.method_options})
@@ -188,17 +197,6 @@ def unknown_option(key: str, methods: Sequence[str]) -> ConfedError:
     return unknown_name("option", key, known | set(Protocol.model_fields) - {"name"})
 
 
-def parse_option(text: str) -> tuple[str, Any]:
-    """`key=value` from the command line; the value is a TOML literal, or else a string."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfedError(f"--set {text!r}: write it as key=value, such as --set learning_rate=0.05")
-    try:
-        return key.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.strip(), value
-
-
 def validated(model: type[M], fields: Mapping[str, Any], where: str) -> M:
     return validated_call(lambda: model.model_validate(dict(fields)), where)
 
@@ -217,34 +215,3 @@ def validated_call(build: Callable[[], T], where: str) -> T:
         message = text[:1].lower() + text[1:]  # allowed values keep their case
         found = f"{name} = {first['input']!r}: " if name else ""
         raise ConfedError(f"{where}: {found}{message}") from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfedError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ConfedError(f"{path}: cannot be read as a file: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfedError(f"{path}: not valid TOML: {error}") from None
-
-
-def to_toml(fields: Mapping[str, Any]) -> str:
-    """TOML of nested dictionaries of scalars and lists; JSON's spelling of these is TOML's as well."""
-    return "\n".join(_toml_lines(fields, ())) + "\n"
-
-
-def _toml_lines(fields: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    plain = {k: v for k, v in fields.items() if not isinstance(v, Mapping)}
-    lines = [f"{key} = {_toml_value(value)}" for key, value in plain.items() if value is not None]
-    for key, section in fields.items():
-        if isinstance(section, Mapping):
-            inner = (*path, key)
-            lines += ["", f"[{'.'.join(inner)}]", *_toml_lines(section, inner)]
-    return lines
-
-
-def _toml_value(value: Any) -> str:
-    """JSON's spelling, but for two things: no surrogate pairs, and DEL must be escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

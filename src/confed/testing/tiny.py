@@ -8,8 +8,9 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from confed.data import Interactions, synthetic
+from confed.data.interactions import Interactions
 from confed.data.split import Ints, Split, split
+from confed.data.synthetic import synthetic
 from confed.protocol import PAPER, STRICT, Protocol
 
 USERS, ITEMS = 24, 60

@@ -137,10 +137,7 @@ def test_killed_and_resumed_ends_like_an_unbroken_run(result, tmp_path):
     unbroken = result(*arguments, "--folder", "whole")
     command = [sys.executable, "-m", "confed.cli.main", *arguments, "--folder", "broken"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    metrics = tmp_path / "broken" / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (metrics.exists() and metrics.read_text().count("\n") >= 10):
-        time.sleep(0.005)
+    wait_for_rounds(tmp_path / "broken", 10)
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert not (tmp_path / "broken" / "summary.json").exists()
@@ -148,6 +145,12 @@ def test_killed_and_resumed_ends_like_an_unbroken_run(result, tmp_path):
     assert {k: v for k, v in resumed.items() if k not in NOT_COMPARED} == {
         k: v for k, v in unbroken.items() if k not in NOT_COMPARED
     }
+
+
+def wait_for_rounds(folder, rounds):
+    metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 120
+    while time.monotonic() < deadline and not (metrics.exists() and metrics.read_text().count("\n") >= rounds):
+        time.sleep(0.005)
 
 
 def test_an_interrupt_says_how_to_go_on(confed, monkeypatch):
@@ -159,7 +162,44 @@ def test_an_interrupt_says_how_to_go_on(confed, monkeypatch):
     monkeypatch.setattr(Federated, "round", interrupted)
     code, _, err = confed("run", "pfedrec", TINY, *FEW, "--folder", "a")
     assert code == 130
-    assert "stopped in round 1; go on with `confed run --resume a`" in " ".join(err.split())
+    assert "stopped at once; `confed run --resume a` goes on from round 1" in " ".join(err.split())
+
+
+def test_ctrl_c_ends_and_saves_the_round(tmp_path, result):
+    """A checkpoint only at the end, so that what is saved is saved because of the signal."""
+    options = ["--rounds", 60, *FEW, "--checkpoint-seconds", 1e9]
+    unbroken = result("run", "pfedrec", TINY, *options, "--folder", "whole")
+    command = [
+        sys.executable,
+        "-m",
+        "confed.cli.main",
+        "run",
+        "pfedrec",
+        TINY,
+        *map(str, options),
+        "--folder",
+        "broken",
+    ]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    wait_for_rounds(tmp_path / "broken", 3)
+    process.send_signal(signal.SIGINT)
+    said = " ".join(process.communicate(timeout=60)[1].split())
+    assert process.returncode == 130
+    done = len((tmp_path / "broken" / "metrics.jsonl").read_text().splitlines())
+    assert f"stopped after round {done} of 60; `confed run --resume broken` goes on from round {done + 1}" in said
+    assert "Ctrl-C once more stops at once" in said
+    assert not (tmp_path / "broken" / "stop").exists()
+    resumed = result("run", "--resume", "broken")
+    assert {k: v for k, v in resumed.items() if k not in NOT_COMPARED} == {
+        k: v for k, v in unbroken.items() if k not in NOT_COMPARED
+    }
+
+
+def test_a_run_that_is_finished_says_so(confed, result):
+    first = result("run", "popularity", TINY, *FEW[:2], "--folder", "a")
+    code, out, err = confed("run", "--resume", "a", "--json")
+    assert code == 0 and json.loads(out) == first
+    assert "a: the run is finished; --rounds, with more than its 1, goes on with it" in " ".join(err.split())
 
 
 def test_a_changed_switch_is_in_the_label_and_hides_published_figures(result):
@@ -181,7 +221,7 @@ def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
     result("run", "pfedrec", "own.csv", "--rounds", 2, "--folder", "a", *FEW)
     own.write_text("\n".join(["user,item,timestamp", *rows[12:]]))
     assert "is not the data this run was started with" in failure("recommend", "a", "--user", "7")
-    assert "is not the data this run was started with" in failure("run", "--resume", "a")
+    assert "is not the data this run was started with" in failure("run", "--resume", "a", "--rounds", 3)
 
 
 @pytest.mark.parametrize("beside", [["--seed", 0], ["--out", "x"], ["--checkpoint-seconds", 0], ["--set", "dim=4"]])
@@ -224,7 +264,7 @@ def test_resume_with_more_rounds(result, failure):
             ["run", "pfedrec", TINY, "--protocol", "strickt"],
             "unknown protocol 'strickt': did you mean strict",
         ),
-        (["run", "pfedrec", TINY], "lower `negatives`"),
+        (["run", "pfedrec", TINY, "--set", "negatives=98"], "lower `negatives`"),
         (
             ["run", "pfedrec", TINY, *FEW, "--set", "cutoffs=30"],
             "K = 30 is larger than the 21 sampled candidates",
@@ -264,7 +304,7 @@ def test_bad_config_files(text, failure, tmp_path):
         ("who,item\n1,2\n", "user"),
         ("user,item,rating\n1,2,3\n1,3,great\n", "own.csv, line 3"),
         ("", "empty"),
-        ("user,item,timestamp\n1,1,1\n1,2,2\n2,1,1\n2,2,2\n2,3,3\n", "user '1' has 2 item(s)"),
+        ("user,item,timestamp\n1,1,1\n1,2,2\n2,1,1\n2,2,2\n", "nobody has 3 items"),
     ],
 )
 def test_bad_own_data(content, message, failure, tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from confed.errors import ConfedError
-from confed.evaluation.candidates import draw_candidates, drawable
+from confed.evaluation.candidates import draw_candidates, most_candidates
 from confed.testing.tiny import TINY_PAPER, TINY_STRICT, cut
 
 
@@ -43,10 +43,10 @@ def test_too_few_items_for_the_candidates():
 
 @pytest.mark.parametrize("protocol", [TINY_STRICT, TINY_PAPER])
 @pytest.mark.parametrize("shared", [False, True])
-def test_drawable_is_what_can_be_drawn(protocol, shared):
+def test_the_most_is_what_can_be_drawn(protocol, shared):
     protocol = protocol.model_copy(update={"shared_candidates": shared})
     some = cut(protocol)
-    most = max(count for count in range(1, some.items) if drawable(some, protocol, count))
+    most = most_candidates(some, protocol)
     assert draw_candidates(some, protocol, 0, most)[0].shape == (some.users, most)
     with pytest.raises(ConfedError, match="never touched"):
         draw_candidates(some, protocol, 0, most + 1)

@@ -26,7 +26,7 @@ from confed.cli.options import (
     Workers,
 )
 from confed.cli.output import console, emit, loading
-from confed.cli.progress import fetch, live_progress
+from confed.cli.progress import fetch, live_progress, notice
 from confed.cli.tables import defaults_line, results
 from confed.data.shelf import require_source
 from confed.errors import ConfedError
@@ -81,6 +81,7 @@ def compare(
             patience=patience,
             min_interactions=min_interactions,
             listener=listener,
+            notice=notice,
         )
     result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
 

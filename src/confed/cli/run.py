@@ -30,7 +30,7 @@ from confed.cli.options import (
     Workers,
 )
 from confed.cli.output import console, emit, loading
-from confed.cli.progress import fetch, live_progress
+from confed.cli.progress import fetch, live_progress, notice
 from confed.cli.tables import defaults_line, human_bytes, results
 from confed.data.shelf import require_source
 from confed.errors import ConfedError, unknown_name
@@ -79,7 +79,7 @@ def run(
         with loading():
             from confed.runs import api
         with live_progress() as listener:
-            summary = api.resume(resume, rounds=rounds, **place, listener=listener).summary
+            summary = api.resume(resume, rounds=rounds, **place, listener=listener, notice=notice).summary
         _show(summary, as_json)
         return
     chosen = _file_then_line(config, said, options)
@@ -94,7 +94,7 @@ def run(
     with loading():
         from confed.runs import api
     with live_progress() as listener:
-        places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener}
+        places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener, "notice": notice}
         summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
     _show(summary, as_json)
 

@@ -28,10 +28,10 @@ def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None
     )
 
 
-def drawable(cut: Split, protocol: Protocol, count: int) -> bool:
-    """Whether everybody has enough items left that he never touched."""
+def most_candidates(cut: Split, protocol: Protocol) -> int:
+    """How many can be drawn for everybody, from the items that each never touched."""
     split_in_two = protocol.candidates == "halves" and not protocol.shared_candidates
-    return (2 if split_in_two else 1) * count <= int((cut.items - cut.seen.lengths).min())
+    return int((cut.items - cut.seen.lengths).min()) // (2 if split_in_two else 1)
 
 
 def _draw(cut: Split, stream: Stream, count: int) -> Ints:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from confed.data.split import Split
-from confed.evaluation.candidates import draw_candidates, drawable
+from confed.evaluation.candidates import draw_candidates, most_candidates
 from confed.evaluation.metrics import Ints, Ranks
 from confed.messages import Tally
 from confed.protocol import Protocol
@@ -78,7 +78,7 @@ class Evaluator:
         self.items = cut.items
         self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
         for count in protocol.more_negatives:
-            if drawable(cut, protocol, count) if rankings is None else sampled_name(count) in rankings:
+            if count <= most_candidates(cut, protocol) if rankings is None else sampled_name(count) in rankings:
                 self._candidates[sampled_name(count)] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives

@@ -10,6 +10,7 @@ from typing import Any
 from confed.data.domains import Domains
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
+from confed.data.sources import Notice, announce
 from confed.errors import ConfedError
 from confed.methods.registry import method_named
 from confed.protocol import Protocol
@@ -17,7 +18,7 @@ from confed.runs.commits import gather
 from confed.runs.execute import execute
 from confed.runs.finished import Recommendation, Run
 from confed.runs.folder import RunFolder
-from confed.runs.loop import Listener
+from confed.runs.loop import Listener, is_over
 from confed.runs.memory import reset_peak
 from confed.runs.pooling import pool
 from confed.runs.prepare import Experiment
@@ -37,13 +38,15 @@ def run(
     out: str | Path = DEFAULT_OUT,
     folder: str | Path | None = None,
     listener: Listener | None = None,
+    notice: Notice | None = None,
     **settings: Any,
 ) -> Run:
     """Train `method` on `dataset` (a registry name, a path, a data frame, `Interactions`, or one of these for each of
     several domains) and evaluate it.
 
     `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
-    such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
+    such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`. What is
+    worth knowing about small data goes to `notice`, or else to standard error.
     """
     if "known" in settings:
         raise ConfedError("known follows from the data, which says by its content what it is: leave it out")
@@ -65,7 +68,9 @@ def run(
         update={"content_hash": data.content_hash, "source": whereabouts(dataset)}
     )
     experiment = Experiment.prepare(chosen, data)
-    kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
+    for text in experiment.notices:
+        announce(text, notice)
+    kept = RunFolder.create(experiment.settings, Path(folder or out), exact=folder is not None)
     if name == "data":
         data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
     execute(experiment, kept, listener)
@@ -90,6 +95,7 @@ def resume(
     workers: int | None = None,
     address: str | None = None,
     listener: Listener | None = None,
+    notice: Notice | None = None,
 ) -> Run:
     """Go on with a run that was broken off; ends as the unbroken run would. With `rounds`, to that round: who says how
     many gets them, whatever the run's patience. It may go on at another place (`engine`) or with other `workers`.
@@ -98,25 +104,43 @@ def resume(
     folder = RunFolder.open(Path(path))
     settings = folder.settings()
     gather(folder)
-    done = folder.load_progress().round
+    progress = folder.load_progress()
     changed: dict[str, Any] = {}
     if rounds is not None:
-        if rounds < done:
-            raise ConfedError(f"{path}: {done} rounds are done already, {rounds} are asked for")
+        if rounds < progress.round:
+            raise ConfedError(f"{path}: {progress.round} rounds are done already, {rounds} are asked for")
         changed = {"rounds": rounds, "patience": None}
     if engine and engine != settings.engine:
         changed |= {"engine": engine, "workers": None, "address": None}
     changed |= {name: said for name, said in (("workers", workers), ("address", address)) if said}
     settings = placed(validated(Settings, {**settings.model_dump(), **changed}, "run"))
+    if folder.has_summary and is_over(settings, progress):
+        announce(f"{path}: the run is finished; --rounds, with more than its {progress.round}, goes on with it", notice)
+        return Run(folder)
     experiment = Experiment.prepare(settings, folder.data())
     folder.write_settings(settings)
     execute(experiment, folder, listener)
     return Run(folder, experiment)
 
 
-def run_seeds(method: str, dataset: Any, seeds: Iterable[int], **arguments: Any) -> dict[str, Any]:
+def run_seeds(
+    method: str, dataset: Any, seeds: Iterable[int], *, notice: Notice | None = None, **arguments: Any
+) -> dict[str, Any]:
     """Several seeds of one run; the summary holds `runs`, and the `mean` and `std` of every metric."""
-    return pool([run(method, dataset, seed=seed, **arguments).summary for seed in seeds])
+    once = _once(notice)
+    return pool([run(method, dataset, seed=seed, notice=once, **arguments).summary for seed in seeds])
+
+
+def _once(notice: Notice | None) -> Notice:
+    """Says nothing twice."""
+    said = set()
+
+    def say(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            announce(text, notice)
+
+    return say
 
 
 def compare(
@@ -131,6 +155,7 @@ def compare(
     workers: int | None = None,
     address: str | None = None,
     options: Mapping[str, Any] | None = None,
+    notice: Notice | None = None,
     **arguments: Any,
 ) -> list[dict[str, Any]]:
     """One pooled summary per method.
@@ -163,8 +188,8 @@ def compare(
     experiment = Experiment.prepare(first, data)
     for settings in others:
         experiment.of_method(settings)
-    every = range(seed, seed + seeds)
-    return [run_seeds(method, dataset, every, **own[method], **arguments) for method in methods]
+    every, once = range(seed, seed + seeds), _once(notice)
+    return [run_seeds(method, dataset, every, notice=once, **own[method], **arguments) for method in methods]
 
 
 def _known_options(method: str, options: Mapping[str, Any]) -> dict[str, Any]:

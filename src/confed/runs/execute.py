@@ -8,23 +8,32 @@ from confed.errors import StoppedError
 from confed.runs.commits import gather
 from confed.runs.folder import RunFolder
 from confed.runs.launch import launch
-from confed.runs.loop import Listener, Loop
+from confed.runs.loop import Listener, Loop, is_over
 from confed.runs.prepare import Experiment
+from confed.runs.stopping import patient_ctrl_c
 from confed.runs.summary import summarise
 
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
     """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
+    folder.begin()
     try:
-        (_locally if experiment.settings.engine == "local" else launch)(experiment, folder, listener)
+        with patient_ctrl_c(folder):
+            (_locally if experiment.settings.engine == "local" else launch)(experiment, folder, listener)
     except KeyboardInterrupt:
         # Not saved here: in the middle of a round the clients' state is neither the old one nor the new one.
-        done = len(folder.metrics())
-        raise StoppedError(f"stopped in round {done + 1}; go on with `confed run --resume {folder.path}`") from None
-    checkpoint = folder.load_progress()
-    summary = summarise(experiment, folder, checkpoint, folder.metrics())
+        raise _stopped(folder, "at once") from None
+    progress = folder.load_progress()
+    if not is_over(experiment.settings, progress):
+        raise _stopped(folder, f"after round {progress.round} of {experiment.settings.rounds}")
+    summary = summarise(experiment, folder, progress, folder.metrics())
     folder.save_summary(summary)
     return summary
+
+
+def _stopped(folder: RunFolder, when: str) -> StoppedError:
+    after = folder.load_progress().round
+    return StoppedError(f"stopped {when}; `confed run --resume {folder.path}` goes on from round {after + 1}")
 
 
 def _locally(experiment: Experiment, folder: RunFolder, listener: Listener | None) -> None:

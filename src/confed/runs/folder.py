@@ -140,8 +140,25 @@ class RunFolder:
     def begin(self) -> None:
         """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""
         self._summary_path.unlink(missing_ok=True)
+        self.go_on()
         for draft in self.path.rglob(".*.part"):
             draft.unlink(missing_ok=True)
+
+    @property
+    def _stop_path(self) -> Path:
+        return self.path / "stop"
+
+    def ask_to_stop(self) -> None:
+        """Whoever trains, here or elsewhere, is to save the round it is in and to end."""
+        self._stop_path.touch()
+
+    def go_on(self) -> None:
+        """Nobody is asked to stop any more."""
+        self._stop_path.unlink(missing_ok=True)
+
+    @property
+    def asked_to_stop(self) -> bool:
+        return self._stop_path.exists()
 
     def truncate_metrics(self, rounds: int) -> list[dict[str, Any]]:
         """Drop the lines after round `rounds`, which the checkpoint does not cover, and a torn last line."""
@@ -168,8 +185,13 @@ class RunFolder:
     def save_summary(self, summary: Mapping[str, Any]) -> None:
         write_text(self._summary_path, json.dumps(summary, indent=2) + "\n")
 
+    @property
+    def has_summary(self) -> bool:
+        """Whether the run went to its end."""
+        return self._summary_path.exists()
+
     def summary(self) -> dict[str, Any]:
-        if not self._summary_path.exists():
+        if not self.has_summary:
             raise ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
         summary: dict[str, Any] = json.loads(self._summary_path.read_text("utf-8"))
         return summary

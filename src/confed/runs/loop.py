@@ -14,7 +14,7 @@ from confed.evaluation.domains import DomainResult, Grading
 from confed.evaluation.evaluator import Result
 from confed.federations.remote import LostSiteError
 from confed.protocol import View
-from confed.runs.folder import START, Checkpoint, RunFolder
+from confed.runs.folder import START, Checkpoint, Progress, RunFolder
 from confed.runs.settings import Settings
 from confed.training import Round, Trainer
 
@@ -54,8 +54,9 @@ class Loop:
         self.lines = self.folder.truncate_metrics(self.progress.round)
 
     def run(self) -> None:
-        """To the end, from wherever the checkpoint stands. Whenever somebody is lost, all return there and go on."""
-        self.folder.begin()
+        """From wherever the checkpoint stands to the end, or until somebody asks to stop. Whenever a site is lost, all
+        return to the checkpoint and go on.
+        """
         returned, lost = False, False
         while True:
             try:
@@ -67,7 +68,7 @@ class Loop:
                 if lost:
                     self._say_that_somebody_was_lost()
                     lost = False
-                if self._finished():
+                if is_over(self.settings, self.progress) or self.folder.asked_to_stop:
                     self._save()
                     return
                 self._round(self.progress.round + 1)
@@ -84,11 +85,6 @@ class Loop:
         """Large states take long to write: never more than a small part of the time."""
         if time.monotonic() - self._saved >= max(self.settings.checkpoint_seconds, _SAVE_SHARE * self._save_took):
             self._save()
-
-    def _finished(self) -> bool:
-        patience = self.settings.patience
-        stalled = patience is not None and self.progress.evaluations_without_gain >= patience
-        return self.progress.round >= self.settings.rounds or stalled
 
     def _round(self, number: int) -> None:
         began = time.monotonic()
@@ -124,6 +120,12 @@ class Loop:
         self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks))
         self._saved = time.monotonic()
         self._save_took = self._saved - began
+
+
+def is_over(settings: Settings, progress: Progress) -> bool:
+    """Whether all rounds are done, or none is wanted any more."""
+    stalled = settings.patience is not None and progress.evaluations_without_gain >= settings.patience
+    return progress.round >= settings.rounds or stalled
 
 
 def _rank_tensors(view: View, result: Result | DomainResult) -> Iterator[tuple[str, Tensor]]:

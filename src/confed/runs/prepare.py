@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from confed.data.catalogue import REGISTRY
 from confed.data.domain_split import split_domains
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
@@ -13,13 +12,14 @@ from confed.data.negatives import check_negative_pool
 from confed.data.recognition import as_catalogued
 from confed.data.registry import load
 from confed.data.shares import AnySplit
-from confed.data.split import FEWEST_ITEMS, split
+from confed.data.split import split
 from confed.errors import ConfedError, in_domain
 from confed.evaluation.domains import Examination
 from confed.evaluation.evaluator import sampled_name
 from confed.methods.base import Method, Terms
 from confed.methods.registry import method_named
 from confed.protocol import Protocol, protocol_named
+from confed.runs.fitting import with_candidates, with_enough
 from confed.runs.settings import Settings
 from confed.training import Trainer
 
@@ -34,6 +34,8 @@ class Experiment:
     examination: Examination
     method: Method
     terms: Terms
+    notices: tuple[str, ...] = ()
+    """What was done about data that is too small for what is usual; whoever starts a run should hear of it."""
 
     @classmethod
     def prepare(
@@ -45,11 +47,14 @@ class Experiment:
         data = _loaded(settings) if data is None else data
         _require_same_data(data, settings)
         _require_fit(settings, several=isinstance(data, Domains))
-        data = _filtered(as_catalogued(data, settings.known), settings)
+        data, left_out = with_enough(as_catalogued(data, settings.known), settings)
         cut = cut_for(data, settings.protocol, settings.seed)
-        examination = Examination.of(cut, settings.protocol, settings.seed)
-        _require_rankings(settings.protocol, examination)
-        experiment = cls(settings, data, cut, examination, method_named(settings.method), terms_of(settings))
+        protocol, fewer = with_candidates(settings.protocol, cut)
+        settings = settings.model_copy(update={"protocol": protocol})
+        examination = Examination.of(cut, protocol, settings.seed)
+        _require_rankings(protocol, examination)
+        method, terms = method_named(settings.method), terms_of(settings)
+        experiment = cls(settings, data, cut, examination, method, terms, (*left_out, *fewer))
         if not done:
             experiment.check()
         return experiment
@@ -57,6 +62,7 @@ class Experiment:
     def of_method(self, settings: Settings) -> Experiment:
         """The same data, cut in the same way, for settings that differ in their method alone."""
         _require_fit(settings, several=isinstance(self.data, Domains))
+        settings = settings.model_copy(update={"protocol": with_candidates(settings.protocol, self.cut)[0]})
         other = replace(self, settings=settings, method=method_named(settings.method), terms=terms_of(settings))
         other.check()
         return other
@@ -155,14 +161,3 @@ def _require_rankings(protocol: Protocol, examination: Examination) -> None:
                 f"more_negatives = {count}: there is somebody with fewer items that he never touched; lower it, or "
                 f"leave it out"
             )
-
-
-def _filtered(data: Interactions | Domains, settings: Settings) -> Interactions | Domains:
-    """Without users who have too few items: those the user says, or as many as a split of a known dataset needs.
-
-    Where repeated pairs are dropped, distinct items count. Of data that is not in the catalogue, nobody is dropped
-    silently. Of several domains, the split itself leaves out in each whom it cannot cut.
-    """
-    distinct = settings.protocol.dedupe
-    fewest = settings.min_interactions or (FEWEST_ITEMS if settings.known in REGISTRY else 1)
-    return data.keep_users(fewest, distinct=distinct)

@@ -1,0 +1,73 @@
+"""Own data may be too small for what is usual: what is done about it, and said.
+
+Of data of the catalogue, and of what somebody asks for, nothing is changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confed.data.catalogue import REGISTRY
+from confed.data.domains import Domains
+from confed.data.interactions import Interactions
+from confed.data.shares import AnySplit
+from confed.data.split import FEWEST_ITEMS, Split
+from confed.errors import ConfedError, in_domain
+from confed.evaluation.candidates import most_candidates
+from confed.protocol import ALWAYS, Protocol, protocol_named
+from confed.runs.settings import Settings
+
+AnyData = Interactions | Domains
+
+_WHAT_FOR = "one to train with, one to choose the round and one to test"
+
+
+def with_enough(data: AnyData, settings: Settings) -> tuple[AnyData, list[str]]:
+    """Without users who have fewer items than the run asks for, or than a split needs.
+
+    Where repeated pairs are dropped, distinct items count. Of several domains, the split itself leaves out in each whom
+    it cannot cut.
+    """
+    distinct, asked = settings.protocol.dedupe, settings.min_interactions
+    if asked or isinstance(data, Domains):
+        return data.keep_users(asked or 1, distinct=distinct), []
+    try:
+        kept = data.keep_users(FEWEST_ITEMS, distinct=distinct)
+    except ConfedError:
+        raise ConfedError(
+            f"{data.name}: nobody has {FEWEST_ITEMS} items, {_WHAT_FOR}: bring more of the same users' data"
+        ) from None
+    gone = data.n_users - kept.n_users
+    if not gone or settings.known in REGISTRY:  # whose filter is part of what the dataset is
+        return kept, []
+    return kept, [
+        f"{gone:,} of {data.n_users:,} users are left out, who have fewer than {FEWEST_ITEMS} items: {_WHAT_FOR}"
+    ]
+
+
+def with_candidates(protocol: Protocol, cut: AnySplit) -> tuple[Protocol, list[str]]:
+    """With as many sampled candidates as there are for everybody, where these are fewer than the protocol's own."""
+    asked = protocol.negatives != protocol_named(protocol.name).negatives
+    if asked or protocol.held_out == "cold users":
+        return protocol, []
+    most = min(_most(domain, part, protocol) for domain, part in cut.parts.items() if isinstance(part, Split))
+    if most >= protocol.negatives:
+        return protocol, []
+    cutoffs = tuple(k for k in protocol.cutoffs if k <= 1 + most)
+    return protocol.model_copy(update={"negatives": most, "cutoffs": cutoffs}), [
+        f"SMALL DATA: test items are ranked against {most} sampled candidates instead of {protocol.negatives}, because "
+        f"somebody has all other items. The full ranking, against all items, says more here"
+    ]
+
+
+def _most(domain: str, part: Split, protocol: Protocol) -> int:
+    """At K = 10, which every summary has, a list of fewer than ten would count everybody as a hit."""
+    most = most_candidates(part, protocol)
+    if most >= ALWAYS - 1:
+        return most
+    user = int(np.argmax(part.seen.lengths))
+    with in_domain(domain):
+        raise ConfedError(
+            f"user {part.user_ids[user]!r} has {part.seen.lengths[user]} of the {part.items} items: too few are left "
+            f"to rank {ALWAYS}; bring data with more items, or without users who have nearly all of them"
+        )

@@ -7,6 +7,8 @@ of each can be measured.
 
 Data of several domains is evaluated under `warm`, which is `strict` in every domain, or under `cold`: users who are new
 to a domain (D-5).
+
+`everything` holds nothing out (`--no-holdout`): a model for use, of which nothing is measured.
 """
 
 from __future__ import annotations
@@ -60,8 +62,9 @@ class Protocol(BaseModel):
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (5, 10, 20)
     """The K at which metrics are reported, beside 10."""
 
-    held_out: Literal["last items", "cold users"] = "last items"
-    """Of every user the last item and the one before; or, of some users of a domain, all they have there (CDRIB)."""
+    held_out: Literal["last items", "cold users", "nothing"] = "last items"
+    """Of every user the last item and the one before; of some users of a domain, all they have there (CDRIB); or
+    nothing."""
     population: Literal["shared", "all"] = "shared"
     """Of several domains: users with three items in all of them, or in one of them."""
 
@@ -69,6 +72,11 @@ class Protocol(BaseModel):
     def of_domains(self) -> bool:
         """Whether this is a way to evaluate data of several domains."""
         return self.name in ("warm", "cold")
+
+    @property
+    def measures(self) -> bool:
+        """Whether anything is held out."""
+        return self.held_out != "nothing"
 
     @property
     def label(self) -> str:
@@ -130,7 +138,8 @@ WARM = Protocol(name="warm", more_negatives=(999,))
 COLD = Protocol(
     name="cold", held_out="cold users", population="all", negatives=999, cutoffs=(5, 10), select_metric="mrr@1000"
 )
-PROTOCOLS = {"strict": STRICT, "paper": PAPER, "warm": WARM, "cold": COLD}
+EVERYTHING = Protocol(name="everything", held_out="nothing")
+PROTOCOLS = {"strict": STRICT, "paper": PAPER, "warm": WARM, "cold": COLD, "everything": EVERYTHING}
 
 
 def protocol_named(name: str) -> Protocol:

@@ -48,6 +48,17 @@ def run(
     options: Set = None,
     config: Config = None,
     out: Out = RUNS,
+    no_holdout: Annotated[
+        bool, typer.Option("--no-holdout", help="Train on all data: a model for use, of which nothing is measured.")
+    ] = False,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like",
+            help="Do as the run in this folder did; with --no-holdout up to the round that it chose.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
     folder: Annotated[Path | None, typer.Option("--folder", help="The run folder itself, instead of --out.")] = None,
     resume: Annotated[
         Path | None,
@@ -70,7 +81,8 @@ def run(
     place: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
     said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
     if resume is not None:
-        others = [config, options, folder, *(value for name, value in said.items() if name not in {"rounds", *place})]
+        others = [config, options, folder, like, no_holdout or None]
+        others += [value for name, value in said.items() if name not in {"rounds", *place}]
         if any(value is not None for value in others) or seeds > 1 or out != RUNS:
             raise ConfedError(
                 "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
@@ -82,25 +94,41 @@ def run(
             summary = api.resume(resume, rounds=rounds, **place, listener=listener, notice=notice).summary
         _show(summary, as_json)
         return
-    chosen = _file_then_line(config, said, options)
+    chosen = _told(_as_in(like, method, holdout=not no_holdout), config, said, options)
     if "method" not in chosen or "dataset" not in chosen:
         raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
     first = chosen.pop("seed", 0)
     require_method(chosen["method"])
-    require_source(chosen["dataset"])
-    fetch(chosen["dataset"])
+    if isinstance(chosen["dataset"], str):  # else it was in memory when the other run began
+        require_source(chosen["dataset"])
+        fetch(chosen["dataset"])
     with loading():
         from confed.runs import api
     with live_progress() as listener:
         places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener, "notice": notice}
+        places["holdout"] = not no_holdout
         summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
     _show(summary, as_json)
 
 
-def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
-    """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
+def _as_in(like: Path | None, method: str | None, *, holdout: bool) -> dict[str, Any]:
+    """What another run was told; nothing without one."""
+    if like is None:
+        return {}
+    with loading():
+        from confed.runs import api
+    told = api.as_in(like, holdout=holdout)
+    if method not in (None, told["method"]):
+        raise ConfedError(f"--like {like} is a run of {told['method']}: leave {method} out, or --like")
+    return told
+
+
+def _told(like: dict[str, Any], config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
+    """What another run was told, then what the file says, then what the command line says; --set pairs join the options
+    of the others.
+    """
     given = read_toml(config) if config else {}
     if "method_options" in given:
         raise ConfedError(
@@ -112,8 +140,9 @@ def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str
             raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
     if unknown := set(given) - set(said) - {"options"}:
         raise unknown_name(f"key in {config}:", min(unknown), [*said, "options"])
-    chosen = given | {name: value for name, value in said.items() if value is not None}
+    chosen = like | given | {name: value for name, value in said.items() if value is not None}
     chosen["options"] = {
+        **like.get("options", {}),
         **_flat(given.get("options", {})),
         **dict(parse_option(text) for text in options or []),
     }

@@ -82,7 +82,8 @@ def split_domains(data: Domains, protocol: Protocol, seed: int) -> DomainSplit:
     if protocol.held_out == "cold users":
         parts = dict(_cold(data, seed))
     else:
-        parts = {name: split(part, protocol, seed) for name, part in _population(data, protocol).parts.items()}
+        taken = _population(data, protocol) if protocol.measures else data
+        parts = {name: split(part, protocol, seed) for name, part in taken.parts.items()}
     salt = fingerprint(seed, "matching").to_bytes(8, "little")
     matching = match({name: hashed(part.user_ids, salt) for name, part in parts.items()})
     used = {user for part in parts.values() for user in part.user_ids}

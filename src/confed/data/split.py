@@ -90,15 +90,17 @@ class Cut(ABC):
     @property
     def untrained(self) -> float:
         """The share of them that nobody trains on: no method knows anything about these."""
+        if not len(self.tested):
+            return 0.0
         return float(np.isin(self.tested, self.training.positives.values, invert=True).mean())
 
 
 @dataclass(frozen=True)
 class Split(Cut):
-    """A dataset cut for one protocol and seed: of every user two items are held out."""
+    """A dataset cut for one protocol and seed: of every user two items are held out, or of nobody any."""
 
     validation: Ints
-    """(users,)"""
+    """(users,), or empty"""
     test: Ints
     matching: ClassVar[None] = None
     """Nobody is shared where there is one domain."""
@@ -121,8 +123,8 @@ class Split(Cut):
             seen=self.seen.take(places),
             user_ids=[self.user_ids[place] for place in places],
             item_ids=self.item_ids,
-            validation=self.validation[places],
-            test=self.test[places],
+            validation=self.validation[places] if len(self.validation) else self.validation,
+            test=self.test[places] if len(self.test) else self.test,
         )
 
 
@@ -133,6 +135,8 @@ def split(data: Interactions, protocol: Protocol, seed: int) -> Split:
     if protocol.dedupe:
         oldest_first = oldest_first[_last_of_each_pair(users[oldest_first], items[oldest_first])]
     history = Ragged.group(users[oldest_first], items[oldest_first], data.n_users)
+    if not protocol.measures:
+        return _whole(history, data)
     _require_enough(history, data)
     last = history.offsets[1:]
     held_out = np.zeros(len(history.values), dtype=bool)
@@ -148,6 +152,12 @@ def split(data: Interactions, protocol: Protocol, seed: int) -> Split:
         user_ids=data.users,
         item_ids=data.items,
     )
+
+
+def _whole(history: Ragged, data: Interactions) -> Split:
+    """All of it to train on."""
+    nothing, own = np.zeros(0, dtype=np.int64), history.unique()
+    return Split(TrainingData(data.n_items, history, own), own, data.users, data.items, nothing, nothing)
 
 
 def _recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:

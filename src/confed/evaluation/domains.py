@@ -59,7 +59,7 @@ class Grading:
 
 @dataclass(frozen=True)
 class Examination:
-    """The evaluators of all domains, and how what they find is graded."""
+    """The evaluators of all domains, and how what they find is graded; none where nothing is held out."""
 
     judges: Mapping[str, Evaluator | ColdEvaluator]
     grading: Grading
@@ -73,8 +73,8 @@ class Examination:
         rankings: Mapping[str, Collection[str]] | None = None,
     ) -> Examination:
         """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left."""
-        agreed = rankings or {}
-        judges = {name: _evaluator(name, part, protocol, seed, agreed.get(name)) for name, part in cut.parts.items()}
+        agreed, examined = rankings or {}, cut.parts if protocol.measures else {}
+        judges = {name: _evaluator(name, part, protocol, seed, agreed.get(name)) for name, part in examined.items()}
         return cls(judges, Grading(protocol, {name: judge.rankings for name, judge in judges.items()}))
 
 

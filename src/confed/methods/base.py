@@ -149,8 +149,8 @@ class Method(ABC):
         """Companies as they were when `state` was kept, or as they begin; empty where a method has none."""
         return {}
 
-    def facts(self, config: Any) -> dict[str, Any]:
-        """What travels, and how it is judged, as plain data; of a method with clients."""
+    def facts(self, config: Any, view: View | None = None) -> dict[str, Any]:
+        """What travels, and how it is judged, by default or by `view`, as plain data; of a method with clients."""
         return {}
 
     def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
@@ -173,10 +173,15 @@ class FederatedMethod(Method):
     def gateway(self, terms: Terms, share: Share) -> Gateway:
         """The side of those clients whose data `share` is."""
 
-    def facts(self, config: Any) -> dict[str, Any]:
-        server = self.server(Terms(config, seed=0), Roster.of_nobody())
+    def facts(self, config: Any, view: View | None = None) -> dict[str, Any]:
+        server = self.server(Terms(config, seed=0, view=view), Roster.of_nobody())
         agreed = server.agreement
-        return {"view": server.view, "uploads": sorted(agreed.uploads), "aggregation": agreed.needs}
+        return {
+            "view": server.view,
+            "views": list(server.views),
+            "uploads": sorted(agreed.uploads),
+            "aggregation": agreed.needs,
+        }
 
     def site(self, terms: Terms, share: Share, judges: Mapping[str, Judge], *, rebuilt: bool) -> Site:
         return Site(lambda: self.gateway(terms, share), judges, rebuilt=rebuilt)

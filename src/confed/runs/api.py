@@ -13,7 +13,7 @@ from confed.data.registry import has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
 from confed.errors import ConfedError
 from confed.methods.registry import method_named
-from confed.protocol import Protocol
+from confed.protocol import EVERYTHING, Protocol, protocol_named
 from confed.runs.commits import gather
 from confed.runs.execute import execute
 from confed.runs.finished import Recommendation, Run
@@ -32,6 +32,7 @@ def run(
     dataset: Any,
     *,
     protocol: str | None = None,
+    holdout: bool = True,
     rounds: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
@@ -42,7 +43,7 @@ def run(
     **settings: Any,
 ) -> Run:
     """Train `method` on `dataset` (a registry name, a path, a data frame, `Interactions`, or one of these for each of
-    several domains) and evaluate it.
+    several domains) and evaluate it. With `holdout=False` all of a user's data is trained on, and nothing is measured.
 
     `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
     such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`. What is
@@ -56,12 +57,13 @@ def run(
         resolve,
         method,
         name,
-        protocol=protocol or default_protocol(dataset),
+        protocol=_protocol(dataset, protocol, holdout=holdout),
         options=options,
         rounds=rounds,
         seed=seed,
         **settings,
     )
+    _require_rounds(method, rounds, holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
     data = load(dataset)
     chosen = resolved(known=identified(dataset, data)).model_copy(
@@ -82,9 +84,42 @@ def _name(dataset: Any) -> str:
     return str(dataset) if isinstance(dataset, str | Path) else "data"
 
 
-def default_protocol(dataset: Any) -> str:
-    """`strict`, which for several domains is called `warm`."""
-    return "warm" if has_domains(dataset) else "strict"
+def _protocol(dataset: Any, said: str | None, *, holdout: bool) -> str:
+    """The one that was said; else `strict`, which for several domains is called `warm`."""
+    if not holdout:
+        if said not in (None, EVERYTHING.name):
+            raise ConfedError(f"--protocol {said} holds something out, --no-holdout does not: leave one of them out")
+        return EVERYTHING.name
+    return said or ("warm" if has_domains(dataset) else "strict")
+
+
+def _require_rounds(method: str, rounds: int | None, *, holdout: bool) -> None:
+    if not holdout and rounds is None and method_named(method).rounds > 1:
+        raise ConfedError(
+            "where nothing is held out nothing can choose the round: say --rounds, or --like RUN for the round that a "
+            "run with the same settings chose"
+        )
+
+
+def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
+    """What to tell `run` to do the same again, on the same data or on other; without holdout up to the round that was
+    chosen.
+    """
+    found = like if isinstance(like, Run) else Run.open(like)
+    own, protocol = found.settings, found.settings.protocol
+    base = protocol_named(protocol.name)
+    switches = {name: value for name, value in protocol if holdout and value != getattr(base, name)}
+    memory = found.folder.data()
+    return {
+        "method": own.method,
+        "dataset": (own.source or own.dataset) if memory is None else memory,
+        "options": {**own.method_options, **switches},
+        "rounds": own.rounds if holdout else int(found.summary["best_round"]),
+        "seed": own.seed,
+        "dtype": own.dtype,
+        **({"protocol": protocol.name} if holdout else {}),
+        **({"min_interactions": own.min_interactions} if own.min_interactions else {}),
+    }
 
 
 def resume(
@@ -181,7 +216,7 @@ def compare(
         for method in methods
     }
     said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
-    said["protocol"] = said.get("protocol") or default_protocol(dataset)
+    said["protocol"] = _protocol(dataset, said.get("protocol"), holdout=True)
     data = load(dataset)
     said["known"] = identified(dataset, data)
     first, *others = (resolve(method, _name(dataset), seed=seed, **own[method], **said) for method in methods)

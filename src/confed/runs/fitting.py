@@ -29,7 +29,7 @@ def with_enough(data: AnyData, settings: Settings) -> tuple[AnyData, list[str]]:
     it cannot cut.
     """
     distinct, asked = settings.protocol.dedupe, settings.min_interactions
-    if asked or isinstance(data, Domains):
+    if asked or isinstance(data, Domains) or not settings.protocol.measures:
         return data.keep_users(asked or 1, distinct=distinct), []
     try:
         kept = data.keep_users(FEWEST_ITEMS, distinct=distinct)
@@ -48,7 +48,7 @@ def with_enough(data: AnyData, settings: Settings) -> tuple[AnyData, list[str]]:
 def with_candidates(protocol: Protocol, cut: AnySplit) -> tuple[Protocol, list[str]]:
     """With as many sampled candidates as there are for everybody, where these are fewer than the protocol's own."""
     asked = protocol.negatives != protocol_named(protocol.name).negatives
-    if asked or protocol.held_out == "cold users":
+    if asked or protocol.held_out != "last items":
         return protocol, []
     most = min(_most(domain, part, protocol) for domain, part in cut.parts.items() if isinstance(part, Split))
     if most >= protocol.negatives:

@@ -88,13 +88,16 @@ class Loop:
 
     def _round(self, number: int) -> None:
         began = time.monotonic()
-        evaluated = number % self.settings.eval_every == 0 or number == self.settings.rounds
+        last = number == self.settings.rounds
+        evaluated = self.settings.protocol.measures and (number % self.settings.eval_every == 0 or last)
         done = self.trainer.round(number, self.trainer.views if evaluated else ())
         results = {view: self.grading.result(tallies) for view, tallies in done.tallies.items()}
         self.progress = replace(self.progress, round=number)
         line = _line(number, done, results, time.monotonic() - began)
         if evaluated:
             self._choose(number, line, results)
+        elif last:
+            self._keep(number, 0.0)
         self.lines.append(line)
         self.folder.append_metrics(line)
         if self.listener:
@@ -107,12 +110,16 @@ class Loop:
         best = self.progress.best_value
         gain = value > best
         if gain or (value == best and protocol.select_ties == "latest"):
-            self.progress = replace(self.progress, best_round=number, best_value=value)
-            self.best = {}  # frees the old one before the new one is made: tables that clients keep are large
-            self.best = self.trainer.serving_state()
+            self._keep(number, value)
             self.ranks = {name: t for view, result in results.items() for name, t in _rank_tensors(view, result)}
         stalled = 0 if gain else self.progress.evaluations_without_gain + 1
         self.progress = replace(self.progress, evaluations_without_gain=stalled)
+
+    def _keep(self, number: int, value: float) -> None:
+        """What serving this round takes."""
+        self.progress = replace(self.progress, best_round=number, best_value=value)
+        self.best = {}  # frees the old one before the new one is made: tables that clients keep are large
+        self.best = self.trainer.serving_state()
 
     def _save(self) -> None:
         began = time.monotonic()

@@ -113,7 +113,7 @@ def _require_same_data(data: Interactions | Domains, settings: Settings) -> None
 def _require_fit(settings: Settings, *, several: bool) -> None:
     """Method, protocol and data must all speak of one domain, or all of several."""
     protocol, method = settings.protocol, method_named(settings.method)
-    if several and not protocol.of_domains:
+    if several and protocol.measures and not protocol.of_domains:
         raise ConfedError(
             f"{settings.dataset} has several domains, which are evaluated under --protocol warm or cold, "
             f"not {protocol.name}"
@@ -136,19 +136,27 @@ def _require_fit(settings: Settings, *, several: bool) -> None:
     _require_switches_that_act(protocol)
 
 
-_OF_LAST_ITEMS = ["population", "more_negatives", "neg_pool", "dedupe", "candidates", "shared_candidates"]
-_OF_LAST_ITEMS += ["split_ties", "pseudo_time"]
+_OF_LAST_ITEMS = {"population", "more_negatives", "neg_pool", "dedupe", "candidates", "shared_candidates"}
+_OF_LAST_ITEMS |= {"split_ties", "pseudo_time"}
 """Switches of how last items are held out and ranked."""
+_IDLE = {
+    "last items": set(),
+    "cold users": _OF_LAST_ITEMS,
+    "nothing": set(Protocol.model_fields) - {"name", "held_out", "dedupe", "view"},
+}
+"""By what is held out, the switches that would do nothing."""
 
 
 def _require_switches_that_act(protocol: Protocol) -> None:
-    """`cold` holds out otherwise, and what says how last items are held out would do nothing there."""
+    """`cold` and `everything` hold out otherwise: what says how last items are held out would do nothing there."""
     own = protocol_named(protocol.name)
     if protocol.held_out != own.held_out:
         raise ConfedError("held_out belongs to the protocol: users who are new to a domain have --protocol cold")
-    for name in _OF_LAST_ITEMS:
-        if protocol.held_out == "cold users" and getattr(protocol, name) != getattr(own, name):
-            raise ConfedError(f"{name} = {getattr(protocol, name)!r}: does nothing under --protocol cold, leave it out")
+    for name in sorted(_IDLE[protocol.held_out]):
+        if getattr(protocol, name) != getattr(own, name):
+            raise ConfedError(
+                f"{name} = {getattr(protocol, name)!r}: does nothing under --protocol {protocol.name}, leave it out"
+            )
 
 
 def _require_rankings(protocol: Protocol, examination: Examination) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit
+from confed.evaluation.evaluator import PARTS
 from confed.methods.published import published
 from confed.runs.folder import Progress, RunFolder
 from confed.runs.loop import Line
@@ -18,7 +19,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
     """The summary of a run: metrics in percent at the chosen round; seconds and bytes in total."""
     settings = experiment.settings
     best = next(line for line in lines if line["round"] == progress.best_round)
-    views = best["views"]
+    views = best["views"] or _unmeasured(experiment)
     totals = {
         name: sum(line[name] for line in lines)
         for name in ("seconds", "participants", "upload_bytes", "download_bytes")
@@ -53,6 +54,15 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         **_of_the_cut(experiment.cut),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
+    }
+
+
+def _unmeasured(experiment: Experiment) -> dict[str, Any]:
+    """The views of a run that held nothing out: as they would be, without a figure."""
+    views = experiment.method.facts(experiment.terms.config, experiment.terms.view).get("views", ["global"])
+    domains = [name for name in experiment.cut.parts if name != ONLY]
+    return {
+        view: {part: {"domains": {name: {} for name in domains}} if domains else {} for part in PARTS} for view in views
     }
 
 

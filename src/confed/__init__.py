@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from confed.data.registry import load_dataset, load_domains
     from confed.errors import ConfedError
     from confed.runs.api import Recommender, compare, resume, run
-    from confed.runs.finished import Recommendation, Run
+    from confed.runs.finished import Run
+    from confed.runs.offers import Recommendation
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,7 +33,7 @@ _HOMES = {
     "ConfedError": "errors",
     "Domains": "data.domains",
     "Interactions": "data.interactions",
-    "Recommendation": "runs.finished",
+    "Recommendation": "runs.offers",
     "Recommender": "runs.api",
     "Run": "runs.finished",
     "compare": "runs.api",

@@ -8,6 +8,7 @@ import confed
 from confed.cli import report
 from confed.cli.main import main
 from confed.errors import ConfedError
+from confed.runs.folder import newest
 from confed.testing.tiny import interactions
 
 OPTIONS = {"negatives": 15, "cutoffs": "5,10"}
@@ -31,22 +32,22 @@ def call(monkeypatch, *arguments):
 
 
 def test_the_page_of_a_run_lies_in_its_folder(runs, monkeypatch, capsys):
-    folder = report.newest(runs, "pfedrec")
+    folder = newest(runs, "pfedrec")
     assert call(monkeypatch, folder, "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["bytes"] == (folder / "report.html").stat().st_size
 
 
 def test_a_folder_to_write_to(runs, monkeypatch, tmp_path):
-    assert call(monkeypatch, report.newest(runs, "pfedrec"), "--out", tmp_path) == 0
+    assert call(monkeypatch, newest(runs, "pfedrec"), "--out", tmp_path) == 0
     assert (tmp_path / "report.html").stat().st_size > 0
 
 
 def test_the_newest_run_of_a_method(runs):
-    assert report.newest(runs, None).name.startswith("popularity")
-    assert report.newest(runs, "pfedrec").name.startswith("pfedrec")
+    assert newest(runs, None).name.startswith("popularity")
+    assert newest(runs, "pfedrec").name.startswith("pfedrec")
     with pytest.raises(ConfedError, match="holds no finished run of fedmf"):
-        report.newest(runs, "fedmf")
+        newest(runs, "fedmf")
 
 
 @pytest.mark.parametrize(("screen", "opened"), [(True, 1), (False, 0)])
@@ -60,7 +61,7 @@ def test_a_browser_is_opened_only_where_somebody_sees_it(runs, monkeypatch, tmp_
 
 
 def test_a_method_without_a_choice_is_an_error(runs, monkeypatch, capsys):
-    assert call(monkeypatch, report.newest(runs, "pfedrec"), "--method", "pfedrec") == 2
+    assert call(monkeypatch, newest(runs, "pfedrec"), "--method", "pfedrec") == 2
     assert "--latest" in capsys.readouterr().err
 
 

@@ -9,51 +9,9 @@ import time
 
 import pytest
 
-from confed.cli.main import main
-
 NOT_COMPARED = {"seconds", "seconds_per_round", "peak_rss_mb", "run_dir"}
 TINY = "synthetic:users=40,items=80,seed=2"
 FEW = ["--set", "negatives=20", "--set", "dim=4"]
-
-
-@pytest.fixture
-def confed(tmp_path, monkeypatch, capsys):
-    """Call the command line in an empty folder; (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["confed", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-            sys.exit(0)
-        shown = capsys.readouterr()
-        return exit_.value.code or 0, shown.out, shown.err
-
-    return call
-
-
-@pytest.fixture
-def result(confed):
-    """Call with --json; the object that was printed."""
-
-    def call(*arguments):
-        code, out, err = confed(*arguments, "--json")
-        assert code == 0, err
-        return json.loads(out)
-
-    return call
-
-
-@pytest.fixture
-def failure(confed):
-    """Call and expect exit code 2; the message."""
-
-    def call(*arguments):
-        code, out, err = confed(*arguments)
-        assert (code, out) == (2, ""), err
-        return " ".join(err.split()).removeprefix("loading… ")
-
-    return call
 
 
 def test_run_then_recommend(result, failure, tmp_path):
@@ -64,7 +22,9 @@ def test_run_then_recommend(result, failure, tmp_path):
     answer = result("recommend", folder, "--user", 1, "-k", 4)
     scores = [item["score"] for item in answer["items"]]
     assert len(scores) == 4 and scores == sorted(scores, reverse=True)
-    assert failure("recommend", folder, "--user", "nobody").startswith("error: unknown user 'nobody'")
+    said = failure("recommend", folder, "--user", "nobody")
+    assert "user 'nobody' is nobody whom this run knows" in said
+    assert "--user" not in said.partition("nobody whom")[2], "whoever else is in the data is not told"
 
 
 def test_noise_is_reported_and_recommendations_name_their_domain(confed, result, tmp_path):

@@ -53,3 +53,12 @@ def test_a_catalogue_that_does_not_fit_is_refused_before_anything_is_computed():
     positives = Ragged.of([[0, 1], [2]])
     with pytest.raises(ConfedError, match=r"200,000 items would take 320 GB.*ials"):
         EASE().model(EASE().config("tiny", {}), TrainingData(200_000, positives, positives), 0, "float32")
+
+
+def test_a_newcomer_is_scored_as_a_user_with_the_same_items():
+    method, data = EASE(), tiny.cut().training
+    model = method.model(method.config("tiny", {}), data, 0, "float64")
+    model.train(1)
+    torch.testing.assert_close(
+        model.newcomers(data.positives.take(np.array([2, 5]))), model.scorer()(torch.tensor([2, 5]))
+    )

@@ -61,3 +61,18 @@ def test_precision_follows_the_run():
     for dtype in ("float32", "float64"):
         state = fitted(tiny.cut().training, dtype=dtype).state()
         assert {value.dtype for value in state.values()} == {getattr(torch, dtype)}
+
+
+def test_a_newcomer_solves_its_own_least_squares():
+    """Against the minimum of the objective in the docstring, over one user's vector, by autograd."""
+    data = tiny.cut().training
+    model = fitted(data)
+    history = Ragged.of([[3, 7, 11, 30]])
+    items = model.model["items"]
+    weight = torch.ones(data.items, dtype=torch.float64)
+    target = torch.zeros_like(weight)
+    weight[history[0]], target[history[0]] = OPTIONS["alpha"], 1.0
+    user = torch.linalg.lstsq(items, model.newcomers(history)[0]).solution.requires_grad_()
+    loss = (weight * (target - items @ user) ** 2).sum() + OPTIONS["regularisation"] * (user**2).sum()
+    (gradient,) = torch.autograd.grad(loss, user)
+    assert gradient.abs().max() < 1e-8

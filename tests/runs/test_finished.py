@@ -48,7 +48,9 @@ def test_data_handed_over_in_memory_can_be_opened_again(tmp_path):
     assert again.recommend("3", 5) == run.recommend("3", 5)
 
 
-@pytest.mark.parametrize(("user", "k", "message"), [("nobody", 5, "unknown user 'nobody'"), ("3", 0, "at least one")])
+@pytest.mark.parametrize(
+    ("user", "k", "message"), [("nobody", 5, "'nobody' is nobody whom this run knows"), ("3", 0, "at least one")]
+)
 def test_bad_requests(tmp_path, user, k, message):
     with pytest.raises(confed.ConfedError, match=message):
         train(out=tmp_path).recommend(user, k)

@@ -24,6 +24,11 @@ def runs(incomplete: str) -> list[str]:
     return found + [path for path in _paths(incomplete) if path.endswith("/") and path.rstrip("/") not in found]
 
 
+def runs_and_datasets(incomplete: str) -> list[str]:
+    found = runs(incomplete)
+    return found + [one for one in datasets(incomplete) if one not in found]
+
+
 def is_run(path: Path) -> bool:
     return (path / "config.toml").is_file()
 

@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import typer
 
 import confed
-from confed.cli import compare, data, doctor, methods, recommend, report, run
+from confed.cli import compare, data, doctor, methods, recommend, report, run, similar
 from confed.cli.output import err_console
 from confed.errors import ConfedError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(compare.compare)
 app.command()(recommend.recommend)
+app.command()(similar.similar)
 app.command()(report.report)
 app.command()(doctor.doctor)
 app.add_typer(methods.app, name="methods")

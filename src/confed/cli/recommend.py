@@ -1,33 +1,190 @@
-"""`confed recommend`."""
+"""`confed recommend`: from a finished run, or straight from a file, on which a method is trained first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
 
-from confed.cli.options import Json
-from confed.cli.output import console, emit, loading
+from confed.cli import complete
+from confed.cli.options import RUNS, Json
+from confed.cli.output import console, emit, err_console, loading
+from confed.cli.progress import fetch, live_progress, notice
+from confed.data.shelf import require_source
+from confed.errors import ConfedError
+from confed.methods.registry import require_method
+
+if TYPE_CHECKING:
+    from confed.runs.finished import Run
+    from confed.runs.offers import Recommendation
+
+_FORMATS = (".csv", ".parquet", ".jsonl")
 
 
 def recommend(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
-    user: Annotated[str, typer.Option("--user", help="A user's id, as in the data.")],
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RUN|DATASET",
+            help="The folder of a finished run; or a file or dataset, on which a method is trained first.",
+            autocompletion=complete.runs_and_datasets,
+        ),
+    ] = None,
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="A user's id, as in the data; may be repeated.")
+    ] = None,
+    history: Annotated[
+        str | None, typer.Option("--history", help="Instead of a user: items of somebody new, as 12,345,67.")
+    ] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="Every user of the run; say with --out where to.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="With --all: the file, .csv, .parquet or .jsonl.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
+    latest: Annotated[
+        bool, typer.Option("--latest", help="RUN holds run folders (runs, if not said): the newest.")
+    ] = False,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
+    ] = None,
+    runs: Annotated[Path, typer.Option("--runs", help="Where runs on a DATASET are kept, and looked for.")] = RUNS,
     domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recommend items to one user from a finished run."""
+    """Recommend items to users of a finished run, or of a file of your own.
+
+    confed recommend orders.csv --user K-0007
+    """
+    _require_one_of({"--user": user, "--history": history, "--all": everybody})
+    _require_file(out, everybody=everybody)
+    run = _run(target, runs, method, latest=latest)
+    asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
+    about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
+    if out is not None:
+        _write_all(run, k, out, asked, about, as_json)
+        return
+    if history is not None:
+        offered = {"": run.recommend(history=[item.strip() for item in history.split(",")], k=k, **asked)}
+        about["history"] = history
+    else:
+        offered = {one: run.recommend(one, k, **asked) for one in user or ()}
+    emit(about | _as_data(offered), as_json, lambda: _render(offered))
+
+
+def _require_one_of(said: Mapping[str, Any]) -> None:
+    given = [name for name, value in said.items() if value]
+    if len(given) != 1:
+        raise ConfedError(
+            f"say for whom: one of --user (once or more), --history and --all, not {' and '.join(given) or 'none'}"
+        )
+
+
+def _require_file(to: Path | None, *, everybody: bool) -> None:
+    if everybody != (to is not None):
+        raise ConfedError("--all and --out belong together: --all --out recommendations.csv")
+    if to is None:
+        return
+    if to.suffix not in _FORMATS:
+        raise ConfedError(f"--out {to}: the file's name should end in {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
+    if not to.absolute().parent.is_dir():
+        raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
+
+
+def _run(target: str | None, runs: Path, method: str | None, *, latest: bool) -> Run:
+    """A finished run; of data, the one that was trained on it before, or else a fresh one."""
+    if target is None and not latest:
+        raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
+    folder = Path(target or runs)
+    is_run = complete.is_run(folder)
+    if method and (is_run or latest):
+        raise ConfedError("--method is for a dataset: a run has its own")
+    if not (is_run or latest):
+        _require_data(str(target), method)
     with loading():
         from confed.runs.finished import Run
-    items = Run.open(run_dir).recommend(user, k, domain=domain, filter_seen=not include_seen)
-    records = [vars(item) for item in items]
+        from confed.runs.folder import newest
+    if latest:
+        return Run.open(newest(folder))
+    return Run.open(folder) if is_run else _trained(str(target), runs, method)
 
-    def render() -> None:
-        for rank, item in enumerate(items, start=1):
-            console.print(f"{rank:3d}  {item.item:>10}  {item.score:10.4f}  {item.title or ''}", highlight=False)
 
-    of = {"domain": domain} if domain else {}
-    emit({"run": str(run_dir), "user": user, **of, "items": records}, as_json, render)
+def _require_data(target: str, method: str | None) -> None:
+    """What can be wrong is found before anything slow is loaded."""
+    if method:
+        require_method(method)
+    if Path(target).is_dir() and not (Path(target) / "domains.json").exists():
+        raise ConfedError(f"{target}: neither a run folder nor data; if it holds run folders, say --latest")
+    require_source(target)
+
+
+def _trained(dataset: str, runs: Path, method: str | None) -> Run:
+    from confed.runs.trained import trained
+
+    fetch(dataset)
+    with live_progress() as listener:
+        run, fresh = trained(dataset, method, out=runs, listener=listener, notice=notice)
+    how = "trained" if fresh else "trained before"
+    notice(f"{how}: {run.summary['method']} on {dataset} ({run.folder.path}){_quality(run.summary)}")
+    return run
+
+
+def _quality(summary: Mapping[str, Any]) -> str:
+    """How good it is, beside what needs no learning."""
+    if "hr@10" not in summary:
+        return ""
+    popular = summary.get("popularity")
+    beside = f", popularity {popular['hr@10']:.1f} / {popular['ndcg@10']:.1f}" if popular else ""
+    ranked = f"HR@10 / NDCG@10 against {summary['negatives']} candidates"
+    return f": {ranked} {summary['hr@10']:.1f} / {summary['ndcg@10']:.1f}{beside}"
+
+
+def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapping[str, Any], as_json: bool) -> None:
+    from confed.files import written_beside
+
+    with Progress(console=err_console, disable=not err_console.is_terminal, transient=True) as bars:
+        task = bars.add_task("recommending", total=None)
+        frame = run.recommend_all(k, progress=lambda done, of: bars.update(task, completed=done, total=of), **asked)
+    write: Mapping[str, Callable[[Path], Any]] = {
+        ".csv": frame.write_csv,
+        ".parquet": frame.write_parquet,
+        ".jsonl": frame.write_ndjson,
+    }
+    with written_beside(to) as beside:
+        write[to.suffix](beside)
+    users = frame["user"].n_unique()
+    said = f"{to}: {frame.height:,} rows, {users:,} users"
+    emit({**about, "file": str(to), "users": users, "rows": frame.height}, as_json, lambda: console.print(Text(said)))
+
+
+def _as_data(offered: Mapping[str, Sequence[Recommendation]]) -> dict[str, Any]:
+    """Of one user as it always was, of several a list."""
+    lists = [
+        {**({"user": user} if user else {}), "items": [vars(one) for one in items]} for user, items in offered.items()
+    ]
+    return lists[0] if len(lists) == 1 else {"users": lists}
+
+
+def _render(offered: Mapping[str, Sequence[Recommendation]]) -> None:
+    for user, items in offered.items():
+        console.print(items_table(items, f"for {user}" if user else None))
+
+
+def items_table(items: Sequence[Recommendation], title: str | None = None) -> Table:
+    """Rank, title and score. Ids and titles are data: printed as they are, whatever is in them."""
+    table = Table(title=Text(title) if title else None)
+    titled = any(one.title for one in items)
+    table.add_column("rank", justify="right")
+    for heading in ("title", "item") if titled else ("item",):
+        table.add_column(heading, overflow="fold")
+    table.add_column("score", justify="right")
+    for rank, one in enumerate(items, start=1):
+        names = (Text(one.title or ""), Text(one.item)) if titled else (Text(one.item),)
+        table.add_row(str(rank), *names, f"{one.score:.4f}")
+    if items and not titled:
+        notice("the data has no titles: items are shown by their ids")
+    return table

@@ -10,13 +10,16 @@ from typing import Annotated
 
 import typer
 
+from confed.cli import complete
 from confed.cli.options import Json
 from confed.cli.output import console, emit, err_console, loading
 from confed.errors import ConfedError
 
 
 def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    run_dir: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", autocompletion=complete.runs)
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The page, or a folder that is there; by default RUN/report.html."),
@@ -34,6 +37,7 @@ def report(
     with loading():
         from confed.report import write_report
         from confed.runs.finished import Run
+        from confed.runs.folder import newest
     folder = newest(run_dir, method) if latest else run_dir
     place = folder if out is None else out
     path = write_report(Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
@@ -44,19 +48,6 @@ def report(
         console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
 
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
-
-
-def newest(folder: Path, method: str | None) -> Path:
-    """The finished run below `folder` that ended last."""
-    from confed.runs.folder import RunFolder
-
-    ended = [
-        path for path in folder.glob("*/summary.json") if method in (None, RunFolder(path.parent).summary()["method"])
-    ]
-    if not ended:
-        of = f" of {method}" if method else ""
-        raise ConfedError(f"{folder}: holds no finished run{of}; `confed run --out {folder}` makes one")
-    return max(ended, key=lambda path: path.stat().st_mtime).parent
 
 
 def has_screen() -> bool:

@@ -29,6 +29,7 @@ from confed.models.silo import Silo
 from confed.privacy.filters import Chain
 from confed.privacy.gaussian import Gaussian
 from confed.protocol import View
+from confed.ragged import Ragged
 from confed.scoring import Scorer
 from confed.training import Trainer
 
@@ -136,6 +137,20 @@ class Method(ABC):
     @abstractmethod
     def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
         """How the users of a domain were scored in round `number`, by what was kept of it: `Trainer.serving_state`."""
+
+    def newcomers(
+        self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
+    ) -> Tensor:
+        """(newcomers, items): how people are scored who were not in the data and have these items, by what was kept of
+        round `number`.
+        """
+        raise ConfedError(
+            f"{self.name} knows nobody who was not in its data: take ease, ials, or a method across devices"
+        )
+
+    def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:
+        """(items, d): items of which the vectors have a small angle are alike to the method."""
+        raise ConfedError(f"{self.name} has no vectors of items that could be compared")
 
     def replay(
         self, terms: Terms, cut: AnySplit, state: State, number: int, clients: Tensor, *, everybody: bool = False

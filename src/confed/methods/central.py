@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from torch import Tensor
+
 from confed.data.domain_split import DomainSplit
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit
@@ -13,8 +15,9 @@ from confed.data.split import TrainingData
 from confed.errors import in_domain
 from confed.evaluation.judge import Judge
 from confed.methods.base import Method, State, Terms
-from confed.models.base import JointModel
+from confed.models.base import JointModel, Model
 from confed.models.trainer import OnePlace, of_domain
+from confed.ragged import Ragged
 from confed.scoring import Scorer
 
 
@@ -26,20 +29,33 @@ class CentralMethod(Method):
     discloses = "everything: all interactions are in one place"
 
     @abstractmethod
-    def model(self, config: Any, data: TrainingData, seed: int, dtype: str) -> JointModel:
+    def model(self, config: Any, data: TrainingData, seed: int, dtype: str) -> Model:
         """A fresh model of `data`."""
 
     def trainer(self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge]) -> OnePlace:
         return OnePlace({domain: self._model(terms, cut, domain) for domain in cut.parts}, judges)
 
-    def _model(self, terms: Terms, cut: AnySplit, domain: str) -> JointModel:
+    def _model(self, terms: Terms, cut: AnySplit, domain: str) -> Model:
         with in_domain(domain):
             return self.model(terms.config, cut.parts[domain].training, terms.seed, terms.dtype)
 
-    def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
+    def _served(self, terms: Terms, cut: AnySplit, state: State, domain: str) -> Model:
         model = self._model(terms, cut, domain)
         model.load_serving(of_domain(state, domain))
-        return model.scorer_of(domain)
+        return model
+
+    def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
+        return self._served(terms, cut, state, domain).scorer()
+
+    def newcomers(
+        self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
+    ) -> Tensor:
+        found = self._served(terms, cut, state, domain).newcomers(histories)
+        return super().newcomers(terms, cut, state, number, histories) if found is None else found
+
+    def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:
+        found = self._served(terms, cut, state, domain).item_vectors()
+        return super().item_vectors(terms, cut, state) if found is None else found
 
 
 class JointMethod(Method):

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
@@ -20,15 +21,21 @@ from confed.clients.replay import Replay
 from confed.clients.store import require_memory
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster, Share
+from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.federations.federated import Server
 from confed.messages import Agreement, Push
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
+from confed.ragged import Ragged
 from confed.scoring import Scorer
 from confed.server.selection import Selection
 from confed.server.strategies import AnyStrategy
+
+CATCH_UP = 100
+"""Rounds of local training that a newcomer makes up for at most: after one, its own parameters are still nearly where
+they began."""
 
 
 class Reproduction(BaseModel):
@@ -180,16 +187,21 @@ class DeviceMethod(FederatedMethod):
             copies=pieces.copies,
         )
 
+    def _with_state(self, terms: Terms, cut: AnySplit, state: State) -> Pieces:
+        """The server's side as it was when `state` was kept."""
+        data = cut.parts[ONLY].training
+        pieces = self._pieces(terms, data.items).started(torch.from_numpy(data.ids), terms.seed, terms.number_type)
+        own = {name.removeprefix("server."): value for name, value in state.items() if name.startswith("server.")}
+        pieces.strategy.load(own)
+        return pieces
+
     def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
         return lambda clients: self.replay(terms, cut, state, number, clients).scores()
 
     def replay(
         self, terms: Terms, cut: AnySplit, state: State, number: int, clients: Tensor, *, everybody: bool = False
     ) -> Replay:
-        data = cut.parts[ONLY].training
-        pieces = self._pieces(terms, data.items).started(torch.from_numpy(data.ids), terms.seed, terms.number_type)
-        own = {name.removeprefix("server."): value for name, value in state.items() if name.startswith("server.")}
-        pieces.strategy.load(own)
+        data, pieces = cut.parts[ONLY].training, self._with_state(terms, cut, state)
         gateway = self.gateway(terms, Share({ONLY: data.take(clients.numpy())}))
         gateway.load({name: value[clients] for name, value in state.items() if name.startswith("client.")})
         took_part = torch.from_numpy(pieces.selection.participants(data.ids, terms.seed, number))
@@ -198,6 +210,35 @@ class DeviceMethod(FederatedMethod):
             number += not pieces.rebuilt
             trains = torch.ones_like(trains)
         return Replay.of(gateway, pieces.strategy.download().of(clients), number, trains)
+
+    def newcomers(
+        self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
+    ) -> Tensor:
+        """Each trains on its own, round after round on what the server has, and sends nothing."""
+        known = cut.parts[ONLY].training
+        pieces = self._with_state(terms, cut, state)
+        ids = known.ids.max() + 1 + np.arange(len(histories))
+        share = Share({ONLY: TrainingData(known.items, histories, histories.unique(), ids)})
+        gateway, (download, tables) = self.gateway(terms, share), pieces.strategy.welcome(len(histories))
+        if tables is not None:
+            gateway.receive(tables)
+        everybody = torch.arange(len(histories))
+        for earlier in range(max(number - CATCH_UP, 0) + 1, number + (not pieces.rebuilt)):
+            for chunk in gateway.chunks(everybody.numpy()):
+                gateway.train_chunk(earlier, download, chunk)
+        trains = torch.full((len(histories),), pieces.rebuilt)
+        return Replay.of(gateway, download, number, trains).scores()
+
+    def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:
+        """The server's tables, side by side; where clients keep theirs, the means of these."""
+        strategy = self._with_state(terms, cut, state).strategy
+        download, kept = strategy.welcome(1)
+        tables = {**download.tables, **(kept.tables if kept else {})}
+        items = cut.parts[ONLY].items
+        found = [table[0] for table in tables.values() if table.dim() == 3 and table.shape[1] == items]
+        if not found:
+            return super().item_vectors(terms, cut, state)
+        return torch.cat(found, dim=1)
 
     def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
         kinds = {"item": "item tables", "net": "networks"}

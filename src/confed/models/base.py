@@ -21,6 +21,7 @@ from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
 from confed.errors import DivergedError
 from confed.models.learner import Learned, Learner, batches_of
+from confed.ragged import Ragged
 from confed.random import Stream
 from confed.scoring import Scorer
 from confed.stateful import Served
@@ -68,6 +69,16 @@ class Model(JointModel):
 
     def scorer_of(self, domain: str) -> Scorer:
         return self.scorer()
+
+    def newcomers(self, histories: Ragged) -> Tensor | None:
+        """(newcomers, items): how the model, as it stands, scores people with these items whom it never saw; None where
+        it cannot.
+        """
+        return None
+
+    def item_vectors(self) -> Tensor | None:
+        """(items, d), where the model has such."""
+        return None
 
     def values_of(self, domain: str) -> int:
         return self.hidden * self.data.items

@@ -21,6 +21,7 @@ from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
 from confed.models.base import OneShotModel, interaction_matrix
+from confed.ragged import Ragged
 from confed.scoring import Scorer
 
 MOST_ITEMS = 30_000
@@ -56,6 +57,15 @@ class EASEModel(OneShotModel):
             return torch.from_numpy(self.matrix[clients.numpy()] @ weights)
 
         return score
+
+    def newcomers(self, histories: Ragged) -> Tensor:
+        """The closed form holds for any row of X."""
+        rows = interaction_matrix(TrainingData(self.data.items, histories, histories), self.dtype)
+        return torch.from_numpy(rows @ self.model["weights"].numpy())
+
+    def item_vectors(self) -> Tensor:
+        """Items are alike whose weights say much of the same others."""
+        return self.model["weights"]
 
 
 def item_weights(matrix: scipy.sparse.csr_matrix, regularisation: float) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.split import TrainingData
 from confed.models.base import OneShotModel, interaction_matrix
+from confed.ragged import Ragged
 from confed.random import fingerprint
 from confed.scoring import Scorer, dot_scorer
 
@@ -62,3 +63,16 @@ class IALSModel(OneShotModel):
 
     def scorer(self) -> Scorer:
         return dot_scorer(self.model["users"], self.model["items"])
+
+    def newcomers(self, histories: Ragged) -> Tensor:
+        """A user's least squares, solved exactly: x = (YᵀY + λI + (α − 1) Σ y yᵀ)⁻¹ α Σ y, over the user's items."""
+        items, alpha = self.model["items"].double(), self.config.alpha
+        common = items.T @ items + self.config.regularisation * torch.eye(items.shape[1], dtype=torch.float64)
+        vectors = []
+        for place in range(len(histories)):
+            own = items[torch.from_numpy(np.unique(histories[place]))]
+            vectors.append(torch.linalg.solve(common + (alpha - 1) * own.T @ own, alpha * own.sum(dim=0)))
+        return (torch.stack(vectors) @ items.T).to(self.dtype)
+
+    def item_vectors(self) -> Tensor:
+        return self.model["items"]

@@ -105,5 +105,11 @@ class LightGCNModel(EpochModel):
         return float(loss), gradient
 
     def scorer(self) -> Scorer:
-        nodes = self.graph.propagate(self.params["nodes"], self.config.layers)
+        nodes = self._smoothed()
         return dot_scorer(nodes[: self.data.users], nodes[self.data.users :])
+
+    def item_vectors(self) -> Tensor:
+        return self._smoothed()[self.data.users :]
+
+    def _smoothed(self) -> Tensor:
+        return self.graph.propagate(self.params["nodes"], self.config.layers)

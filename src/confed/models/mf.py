@@ -51,6 +51,9 @@ class MFModel(PointwiseModel):
     def scorer(self) -> Scorer:
         return dot_scorer(self.params["users"].clone(), self.params["items"])
 
+    def item_vectors(self) -> Tensor:
+        return self.params["items"]
+
 
 def _set_gradient(table: Tensor, index: Tensor, gradient: Tensor) -> None:
     """The table's gradient, given that of the rows that were looked up."""

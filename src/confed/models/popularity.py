@@ -14,6 +14,7 @@ from torch import Tensor
 
 from confed.config import MethodConfig
 from confed.models.base import OneShotModel
+from confed.ragged import Ragged
 from confed.scoring import Scorer
 
 
@@ -35,3 +36,6 @@ class PopularityModel(OneShotModel):
             return logits.expand(len(clients), -1)
 
         return score
+
+    def newcomers(self, histories: Ragged) -> Tensor:
+        return self.model["logits"].expand(len(histories), -1)

@@ -16,10 +16,11 @@ from confed.methods.registry import method_named
 from confed.protocol import EVERYTHING, Protocol, protocol_named
 from confed.runs.commits import gather
 from confed.runs.execute import execute
-from confed.runs.finished import Recommendation, Run
+from confed.runs.finished import Run
 from confed.runs.folder import RunFolder
 from confed.runs.loop import Listener, is_over
 from confed.runs.memory import reset_peak
+from confed.runs.offers import Recommendation
 from confed.runs.pooling import pool
 from confed.runs.prepare import Experiment
 from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated

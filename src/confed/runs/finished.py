@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import torch
 from torch import Tensor
 
@@ -18,17 +18,9 @@ from confed.evaluation.metrics import Ranks
 from confed.models.silo import Silo
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
+from confed.runs.offers import Offers, Progress, Recommendation
 from confed.runs.prepare import Experiment
 from confed.scoring import Scorer
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """One recommended item, by its original id."""
-
-    item: str
-    score: float
-    title: str | None = None
 
 
 class Run:
@@ -118,27 +110,50 @@ class Run:
         return tuple(self.summary.get("domains", ()))
 
     def recommend(
-        self, user: str | int, k: int = 10, *, domain: str | None = None, filter_seen: bool = True
+        self,
+        user: str | int | None = None,
+        k: int = 10,
+        *,
+        history: Sequence[str | int] | None = None,
+        domain: str | None = None,
+        filter_seen: bool = True,
     ) -> list[Recommendation]:
         """The `k` best items of one user, best first; items the user already has are left out.
 
-        Where the data has several domains, `domain` says of which the items are.
+        Of somebody who was not in the data, `history` has the items instead. Where the data has several domains,
+        `domain` says of which the items are.
         """
-        if k < 1:
-            raise ConfedError(f"k = {k}: ask for at least one item")
+        if (user is None) == (history is None):
+            raise ConfedError("recommend to a user, or to somebody new by a history of items: give one of the two")
+        offers = self.offers(domain, k, filter_seen=filter_seen)
+        return (
+            offers.to_user(str(user)) if user is not None else offers.to_newcomer([str(item) for item in history or ()])
+        )
+
+    def recommend_all(
+        self, k: int = 10, *, domain: str | None = None, filter_seen: bool = True, progress: Progress | None = None
+    ) -> pl.DataFrame:
+        """The `k` best items of every user: columns user, rank, item, title (where titles are known) and score."""
+        return self.offers(domain, k, filter_seen=filter_seen).to_everybody(progress)
+
+    def similar(self, item: str | int, k: int = 10, *, domain: str | None = None) -> list[Recommendation]:
+        """The `k` items that are most like one to the method: by the angle between the vectors it has of them."""
+        return self.offers(domain, k).like(str(item))
+
+    def offers(self, domain: str | None = None, k: int = 10, *, filter_seen: bool = True) -> Offers:
+        """What the chosen round offers to users of the data, or of one of its domains."""
         cut, titles = self._of_domain(domain)
-        if str(user) not in cut.user_ids:
-            raise self._unknown_user(str(user), cut)
-        client = cut.user_ids.index(str(user))
-        scores = self.scorer(domain)(torch.tensor([client]))[0].double()
-        if filter_seen:
-            scores[torch.from_numpy(cut.seen[client])] = -torch.inf
-        best = torch.topk(scores, min(k, len(scores)))
-        return [
-            Recommendation(cut.item_ids[item], score, titles.get(cut.item_ids[item]))
-            for item, score in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-            if score > float("-inf")
-        ]
+        return Offers(self, cut, titles, domain, k, filter_seen=filter_seen)
+
+    def newcomers(self, histories: Ragged, domain: str | None = None) -> Tensor:
+        """(newcomers, items): scores of people with these items, by number, who were not in the data."""
+        of, number = self._prepared(), int(self.summary["best_round"])
+        return of.method.newcomers(of.terms, of.cut, self.best_state(), number, histories, domain or ONLY)
+
+    def item_vectors(self, domain: str | None = None) -> Tensor:
+        """(items, d): what the method has of every item."""
+        of = self._prepared()
+        return of.method.item_vectors(of.terms, of.cut, self.best_state(), domain or ONLY)
 
     def scorer(self, domain: str | None = None) -> Scorer:
         """From users' numbers to their (users, items) scores in the chosen round."""
@@ -150,20 +165,17 @@ class Run:
             )
         return self._scorers[domain]
 
-    def _unknown_user(self, user: str, cut: Cut) -> ConfedError:
-        """Somebody whom another domain knows is no slip of the pen."""
+    def unknown_user(self, user: str) -> ConfedError:
+        """Somebody whom another domain knows is no slip of the pen. Who else is in the data is nobody's business."""
         experiment = self._prepared()
-        if self.domains:
-            elsewhere = [name for name, part in experiment.cut.parts.items() if user in part.user_ids]
-            if elsewhere:
-                there = ", ".join(elsewhere)
-                return ConfedError(f"user {user!r} is known to {there} only: ask for --domain {elsewhere[0]}")
-            if any(user in part.users for part in experiment.data.parts.values()):
-                return ConfedError(
-                    f"user {user!r} was left out of this run: it takes three items in every domain, or, with "
-                    f"--set population=all, in one"
-                )
-        return unknown_name("user", user, cut.user_ids[:100_000])
+        elsewhere = [name for name, part in experiment.cut.parts.items() if user in part.user_ids]
+        if elsewhere:
+            there = ", ".join(elsewhere)
+            return ConfedError(f"user {user!r} is known to {there} only: ask for --domain {elsewhere[0]}")
+        return ConfedError(
+            f"user {user!r} is nobody whom this run knows (who has too few items is left out): give an id as the data "
+            f"has it, or some items by --history"
+        )
 
     def _of_domain(self, domain: str | None) -> tuple[Cut, Mapping[str, str]]:
         """Users and items of the data, or of one of its domains, and the titles that are known."""

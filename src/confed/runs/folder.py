@@ -197,6 +197,21 @@ class RunFolder:
         return summary
 
 
+def finished_below(folder: Path) -> list[RunFolder]:
+    """The run folders in `folder` whose run went to its end, the newest first."""
+    ended = sorted(folder.glob("*/summary.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return [RunFolder(path.parent) for path in ended]
+
+
+def newest(folder: Path, method: str | None = None) -> Path:
+    """The finished run below `folder` that ended last, of a method or of any."""
+    for found in finished_below(folder):
+        if method in (None, found.summary()["method"]):
+            return found.path
+    of = f" of {method}" if method else ""
+    raise ConfedError(f"{folder}: holds no finished run{of}; `confed run --out {folder}` makes one")
+
+
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     parts = {_STATE: checkpoint.state, _BEST: checkpoint.best, _RANKS: checkpoint.ranks}
     tensors = {prefix + name: t for prefix, part in parts.items() for name, t in part.items()}

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from confed.clients.gateway import People
+from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster
 from confed.errors import ConfedError
 from confed.evaluation.domains import Examination
@@ -27,6 +28,7 @@ from confed.methods.base import FederatedMethod, Method, Terms, federated
 from confed.methods.registry import method_named
 from confed.models.silo import Rows
 from confed.protocol import View
+from confed.ragged import Ragged
 from confed.silos.gateway import Companies
 from confed.testing import tiny, tiny_domains
 from confed.testing.in_bytes import InBytes, everybody, federated_in_bytes
@@ -326,6 +328,19 @@ class PeopleConformance(FederatedConformance):
         for number in (1, 2):
             assert together.round(number).notes == apart.round(number).notes
         assert_close_states(together.state(), apart.state(), 1e-10)
+
+    def test_newcomers_are_scored_each_by_itself_and_change_nothing(self) -> None:
+        trainer, data = self.trained(3), self.cut().parts[ONLY].training
+        state, people = trainer.serving_state(), data.positives.take(np.array([3, 1]))
+
+        def scored(histories: Ragged) -> Tensor:
+            return self.chosen.newcomers(self.terms(), self.cut(), state, 3, histories)
+
+        both = scored(people)
+        assert both.shape == (2, data.items) and bool(torch.isfinite(both).all())
+        assert not torch.allclose(both[0], both[1]), "people with other items are scored otherwise"
+        torch.testing.assert_close(scored(people.take(np.array([0]))), both[:1])
+        assert_equal_states(trainer.serving_state(), state, tolerance=0)
 
     def test_private_parameters_are_not_sent(self) -> None:
         trainer = self.federation()

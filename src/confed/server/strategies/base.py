@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
+import torch
 from torch import Tensor
 
 from confed.messages import Download, Field, Needs, Over, Push
@@ -43,6 +44,13 @@ class Strategy(Stateful, Generic[Given]):
     @abstractmethod
     def aggregate(self, uploads: Given, number: int) -> None:
         """Make the next server state, at the end of round `number`."""
+
+    def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
+        """What so many clients receive who were not there before: what others would, and tables to begin with where
+        clients keep them. All of them get the same.
+        """
+        of = self.download()
+        return Download(of.tables, torch.zeros(newcomers, dtype=torch.int64), of.side), None
 
     def push(self) -> Push | None:
         """What the last aggregation gives to clients who keep their tables."""

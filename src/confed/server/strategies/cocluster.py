@@ -97,6 +97,11 @@ class CoCluster(Strategy[OpenUploads]):
         of = self.inner.download()
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
+    def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
+        """Whoever has no table yet begins with everybody's mean."""
+        of, _ = super().welcome(newcomers)
+        return of, Push({name: mean[None] for name, mean in self._state.means.items()}, of.table_of)
+
     def aggregate(self, uploads: OpenUploads, number: int) -> None:
         self.inner.aggregate(uploads, number)
         means = {name: uploads.mean(name) for name in self.tables}

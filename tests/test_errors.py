@@ -20,3 +20,22 @@ def test_the_nearest_names_are_offered():
 def test_without_a_near_name_the_known_ones_are_listed_up_to_a_point():
     assert "known: a, b" in str(unknown_name("thing", "zzz", ["b", "a"]))
     assert "and 80 more" in str(unknown_name("user", "zzz", [f"{n:03}" for n in range(100)]))
+
+
+@pytest.mark.parametrize(
+    ("flags", "keywords"),
+    [
+        ("lower it (--set negatives=5)", 'lower it (options={"negatives": 5})'),
+        ("--set population=all takes others", 'options={"population": "all"} takes others'),
+        ("drop such users with --min-interactions 3", "drop such users with min_interactions=3"),
+        ("say --rounds, or --no-holdout", "say rounds=, or holdout=False"),
+        ("use --protocol warm", 'use protocol="warm"'),
+        ("name it with --user-column", "name it with user="),
+        ("go on with `confed run --resume runs/a-b`", 'go on with `confed.resume("runs/a-b")`'),
+        ("my--file.csv, line 3 -- and a dash", "my--file.csv, line 3 -- and a dash"),
+    ],
+)
+def test_python_reads_of_keywords_and_the_terminal_of_flags(flags, keywords):
+    error = ConfedError(flags)
+    assert str(error) == keywords
+    assert error.message == flags

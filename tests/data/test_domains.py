@@ -176,7 +176,7 @@ def test_ids_of_another_type_are_named(ids: list[str], kind: str) -> None:
     assert "domain book has user ids of another type" in message
     assert "book has whole numbers such as '3'" in message
     assert f"music has {kind} such as '{min(ids)}'" in message
-    assert "--user-column" in message
+    assert "user=" in message
 
 
 def test_every_domain_must_meet_another_one() -> None:
@@ -219,7 +219,7 @@ def test_positive_keeps_high_ratings(three: Domains) -> None:
         (lambda d: d.positive(5), "keeping ratings of at least 5 leaves domain b no interactions"),
         (lambda d: d.keep_shared(3, distinct=False), "in every domain leaves domain a no inter"),
         (lambda d: d.core(2, 5), "2 rows per user in every domain and 5 per item leaves domain a no interactions"),
-        (lambda d: d.keep_users(2, distinct=False), r"\(--min-interactions\) leaves domain a nobody whom another"),
+        (lambda d: d.keep_users(2, distinct=False), r"\(min_interactions=\) leaves domain a nobody whom another"),
     ],
 )
 def test_filters_that_leave_nothing(call, what: str) -> None:  # type: ignore[no-untyped-def]

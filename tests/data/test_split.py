@@ -96,7 +96,7 @@ def test_a_random_hold_out_does_not_favour_repeated_pairs():
 
 def test_a_user_with_too_few_items_is_named():
     rows = [("a", i, 1.0, i) for i in range(5)] + [("bob", 1, 1.0, 1), ("bob", 1, 1.0, 2), ("bob", 2, 1.0, 3)]
-    with pytest.raises(ConfedError, match=r"user 'bob' has 2 item\(s\).*--min-interactions 3"):
+    with pytest.raises(ConfedError, match=r"user 'bob' has 2 item\(s\).*min_interactions=3"):
         split(data(rows), STRICT, 0)
     assert split(data(rows), PAPER, 0).users == 2  # three rows are enough where duplicates are kept
 

@@ -37,7 +37,7 @@ def test_candidates_depend_on_the_seed_alone():
 
 
 def test_too_few_items_for_the_candidates():
-    with pytest.raises(ConfedError, match=r"never touched \d+ of 60 items, but 99 .*--set negatives="):
+    with pytest.raises(ConfedError, match=r"never touched \d+ of 60 items, but 99 .*options=..negatives"):
         draw_candidates(cut(), TINY_STRICT.model_copy(update={"negatives": 99}), 0)
 
 

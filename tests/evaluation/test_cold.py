@@ -73,9 +73,9 @@ def test_chunks_do_not_matter():
 def test_too_few_items_for_the_candidates():
     """And the advice is good: with the settings that the message names, it works."""
     few = COLD.model_copy(update={"cutoffs": (5, 10)})
-    with pytest.raises(ConfedError, match=r"--set negatives=") as error:
+    with pytest.raises(ConfedError, match=r"options=.\"negatives\": ") as error:
         ColdEvaluator(part(), few, 0)
-    advice = dict(re.findall(r"--set (\w+)=([\w@]+)", str(error.value)))
+    advice = dict(re.findall(r"--set (\w+)=([\w@]+)", error.value.message))
     assert set(advice) == {"negatives", "select_metric"}
     advised = few.model_copy(update={"negatives": int(advice["negatives"]), "select_metric": advice["select_metric"]})
     assert ColdEvaluator(part(), advised, 0).scorecard()

@@ -57,7 +57,7 @@ def test_why_a_user_is_not_known_to_a_domain(tmp_path):
     data = synthetic_domains(domains=2, users=40, items=60, interactions_per_user=10, overlap=0.5)
     only_a = sorted(set(data["a"].users) - set(data["b"].users))[0]
     everybody = run(tmp_path / "all", data=data, options=SMALL | {"population": "all"})
-    with pytest.raises(ConfedError, match=f"user '{only_a}' is known to a only: ask for --domain a"):
+    with pytest.raises(ConfedError, match=f"user '{only_a}' is known to a only: ask for domain=.a"):
         everybody.recommend(only_a, domain="b")
     shared = run(tmp_path / "shared", data=data)
     with pytest.raises(ConfedError, match=f"user '{only_a}' is nobody whom this run knows"):

@@ -49,11 +49,11 @@ def test_several_domains(tmp_path):
 
 
 def test_somebody_has_to_say_how_many_rounds(tmp_path):
-    with pytest.raises(ConfedError, match="nothing can choose the round: say --rounds, or --like"):
+    with pytest.raises(ConfedError, match="nothing can choose the round: say rounds=, or like="):
         confed.run("pfedrec", DATA, holdout=False, folder=tmp_path / "run")
-    with pytest.raises(ConfedError, match="--protocol strict holds something out"):
+    with pytest.raises(ConfedError, match=r"protocol=.strict. holds something out"):
         confed.run("pfedrec", DATA, holdout=False, protocol="strict", rounds=1, folder=tmp_path / "run")
-    with pytest.raises(ConfedError, match="negatives = 20: does nothing under --protocol everything"):
+    with pytest.raises(ConfedError, match=r"negatives = 20: does nothing under protocol=.everything"):
         confed.run("pfedrec", DATA, holdout=False, rounds=1, options=FEW, folder=tmp_path / "run")
 
 

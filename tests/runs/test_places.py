@@ -132,7 +132,7 @@ def test_options_of_places_that_do_nothing_are_refused():
     ):
         with pytest.raises(ConfedError, match=said):
             confed.run("pfedrec", DATA, **settings)
-    with pytest.raises(ConfedError, match="popularity has all data in one place: it runs with --engine local"):
+    with pytest.raises(ConfedError, match='popularity has all data in one place: it runs with engine="local"'):
         confed.run("popularity", DATA, engine="processes")
 
 

@@ -46,7 +46,7 @@ def main() -> None:
         app()
     except ConfedError as error:
         err_console.print("[bold red]error:[/] ", end="")
-        err_console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        err_console.print(error.message, markup=False, highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
 
 

@@ -282,8 +282,8 @@ class _NoSharedUserError(ConfedError):
         reason = f"; domain {domain} has user ids of another type" if strange else ""
         super().__init__(
             f"{data.name}: domain {domain} shares no user with {others}{reason}: {examples}; a person must have "
-            "the same id in every domain: write the ids in the same way, or name another user column with user= "
-            "(`confed data import` has --user-column)"
+            "the same id in every domain: write the ids in the same way, or name another user column "
+            "(--user-column)"
         )
 
 

@@ -260,7 +260,7 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
     try:
         sources.find(name, entry.titles, entry.remotes, terms=entry.terms, progress=progress, notice=notice)
     except ConfedError as error:
-        sources.announce(f"{name} is complete but for its titles: {error}", notice)
+        sources.announce(f"{name} is complete but for its titles: {error.message}", notice)
         return data
     return _registered(entry, progress, notice)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from confed.errors import ConfedError
+from confed.errors import ConfedError, in_python
 from confed.files import written_beside
 
 Progress = Callable[[str, int, int | None], None]
@@ -212,6 +212,6 @@ def _not_found(name: str, files: Sequence[str], failures: Sequence[str], made: s
 def announce(text: str, notice: Notice | None = None) -> None:
     """Tell the user, on standard error unless somebody else wants to."""
     if notice is None:
-        print(text, file=sys.stderr)
+        print(in_python(text), file=sys.stderr)
     else:
         notice(text)

@@ -70,7 +70,7 @@ class Desk:
 def error_frame(error: Exception) -> bytes:
     """For the user's process: a mistake that can be mended by its message, a defect of ours with its traceback."""
     if isinstance(error, ConfedError):
-        return Frame({"error": type(error).__name__, "message": str(error)}).to_bytes()
+        return Frame({"error": type(error).__name__, "message": error.message}).to_bytes()
     return Frame({"error": "", "message": "".join(traceback.format_exception(error))}).to_bytes()
 
 

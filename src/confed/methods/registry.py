@@ -105,7 +105,7 @@ def methods_elsewhere() -> tuple[dict[str, Method], list[str]]:
         try:
             found[name] = _loaded(point)
         except ConfedError as error:
-            problems.append(str(error))
+            problems.append(error.message)
     return found, problems
 
 

@@ -23,11 +23,8 @@ ROUNDS = 30
 PAPERS = 80.0
 """η of the published code, on every dataset."""
 FACTORS = (0.8, 2.5, 8.0, 25.0, PAPERS, 250.0)
-MIDDLE = FACTORS[1:-1]
-"""Where a round takes long."""
 
 NAMED = ("ml-100k", "filmtrust", "douban-book", "lastfm-2k", "lastfm-2k-listens", "amazon-video", "ml-1m")
-LARGE = ("lastfm-2k", "lastfm-2k-listens", "amazon-video", "ml-1m")
 FILES: dict[str, tuple[int, str]] = {
     "douban/interactions_music.csv.gz": (5, ""),
     "amazon-disencdr-phone-elec/interactions_phone.csv.gz": (5, ""),
@@ -46,10 +43,6 @@ SHAPES = (
 DATASETS = (*SHAPES, *NAMED, *FILES)
 
 
-def factors(dataset: str) -> tuple[float, ...]:
-    return MIDDLE if dataset in (*LARGE, *FILES) else FACTORS
-
-
 def _cell(method: str, dataset: str, rounds: int | None = ROUNDS, factor: float | None = None) -> Cell:
     fewest = {"min_interactions": FILES[dataset][0]} if dataset in FILES else {}
     variant = "" if factor is None else f"eta {factor:g}"
@@ -63,7 +56,7 @@ def reference() -> list[Cell]:
 
 
 def grid(method: str) -> list[Cell]:
-    return [_cell(method, dataset, factor=factor) for dataset in DATASETS for factor in factors(dataset)]
+    return [_cell(method, dataset, factor=factor) for dataset in DATASETS for factor in FACTORS]
 
 
 PARTS = {

@@ -1,4 +1,4 @@
-"""How fast item tables should be stepped on data that nobody tuned for: a grid of rates, and what the default makes of it.
+"""How fast items should be stepped on data that nobody tuned for: a grid of rates, and what the default makes of it.
 
     python -m papers.defaults.recipe                # run what is missing, in order (CONFED_DATA)
     python -m papers.defaults.recipe --only fedmf   # one part; parts can run side by side
@@ -15,6 +15,7 @@ import contextlib
 from pathlib import Path
 
 from confed.data.sources import data_dir
+from confed.methods.registry import method_named
 from papers.cells import Cell, run_parts
 
 HERE = Path(__file__).parent
@@ -26,9 +27,15 @@ FACTORS = (0.8, 2.5, 8.0, 25.0, PAPERS, 250.0)
 
 NAMED = ("ml-100k", "filmtrust", "douban-book", "lastfm-2k", "lastfm-2k-listens", "amazon-video", "ml-1m")
 FILES: dict[str, tuple[int, str]] = {
-    "douban/interactions_music.csv.gz": (5, ""),
-    "amazon-disencdr-phone-elec/interactions_phone.csv.gz": (5, ""),
-    "amazon-cdrib-game-video/interactions_video.csv.gz": (10, ""),
+    "douban/interactions_music.csv.gz": (5, "f0720ef3227334b3ef391f01e354755ab0285c556986342c8124a3098c1f8ed3"),
+    "amazon-disencdr-phone-elec/interactions_phone.csv.gz": (
+        5,
+        "39346d9a12cadaee5bc26c01e05f5505a1b56c9398910f396bd2a036bb2d57de",
+    ),
+    "amazon-cdrib-game-video/interactions_video.csv.gz": (
+        10,
+        "dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d",
+    ),
 }
 """Single domains of pairs: the fewest interactions of a user who counts, and the hash of the content."""
 SHAPES = (
@@ -43,11 +50,26 @@ SHAPES = (
 DATASETS = (*SHAPES, *NAMED, *FILES)
 
 
-def _cell(method: str, dataset: str, rounds: int | None = ROUNDS, factor: float | None = None) -> Cell:
-    fewest = {"min_interactions": FILES[dataset][0]} if dataset in FILES else {}
-    variant = "" if factor is None else f"eta {factor:g}"
+RULE = {
+    "ml-100k": 110.0,
+    "filmtrust": 24.0,
+    "douban-book": 180.0,
+    "lastfm-2k": 76.0,
+    "lastfm-2k-listens": 46.0,
+    "ml-1m": 68.0,
+}
+"""What would follow from the data where the papers' η stays the default; with several local epochs, that part of it."""
+LEARNED = ("fedmf", "pfedrec", "cofedrec")
+EPOCHS = {"fedmf": 1, "pfedrec": 1, "cofedrec": 2}
+
+
+def _cell(
+    method: str, dataset: str, variant: str = "", factor: float | None = None, rounds: int | None = ROUNDS
+) -> Cell:
+    fewest, content_hash = FILES.get(dataset, (None, None))
     options = {} if factor is None else {"item_rate_factor": factor}
-    return Cell(method, dataset, "strict", 0, rounds, variant, options, settings=fewest)
+    settings = {} if fewest is None else {"min_interactions": fewest}
+    return Cell(method, dataset, "strict", 0, rounds, variant, options, settings, content_hash)
 
 
 def reference() -> list[Cell]:
@@ -55,15 +77,31 @@ def reference() -> list[Cell]:
     return [_cell(method, dataset, rounds=None) for dataset in DATASETS for method in ("popularity", "ease")]
 
 
-def grid(method: str) -> list[Cell]:
-    return [_cell(method, dataset, factor=factor) for dataset in DATASETS for factor in FACTORS]
+def before() -> list[Cell]:
+    return [_at(PAPERS, method, dataset) for method in LEARNED for dataset in DATASETS]
 
 
-PARTS = {
-    "reference": reference,
-    "fedmf": lambda: grid("fedmf"),
-    "pfedrec": lambda: grid("pfedrec"),
-}
+def after() -> list[Cell]:
+    """The default; where that is still the papers' η, what the rule would say."""
+    return [_after(method, dataset) for method in LEARNED for dataset in DATASETS]
+
+
+def _after(method: str, dataset: str) -> Cell:
+    if dataset not in method_named(method).defaults:
+        return _cell(method, dataset)
+    return _cell(method, dataset, "rule", RULE[dataset] / EPOCHS[method])
+
+
+def grid() -> list[Cell]:
+    others = [factor for factor in FACTORS if factor != PAPERS]
+    return [_at(factor, method, dataset) for method in LEARNED[:2] for dataset in DATASETS for factor in others]
+
+
+def _at(factor: float, method: str, dataset: str) -> Cell:
+    return _cell(method, dataset, f"eta {factor:g}", factor)
+
+
+PARTS = {"reference": reference, "before": before, "after": after, "grid": grid}
 
 
 def cells() -> list[Cell]:

@@ -28,6 +28,7 @@ from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import defaults_line, results
 from confed.runs import api
 from confed.runs.settings import parse_option
+from confed.runs.yardstick import verdict
 
 
 def compare(
@@ -75,5 +76,7 @@ def compare(
         console.print(results(summaries))
         for summary in summaries:
             console.print(f"{summary['method']}, {defaults_line(summary)}", highlight=False)
+        for line in (line for summary in summaries for line in verdict(summary)):
+            console.print(line, highlight=False)
 
     emit(result, as_json, render)

@@ -33,6 +33,7 @@ from confed.cli.tables import defaults_line, human_bytes, results
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
+from confed.runs.yardstick import verdict
 
 
 def run(
@@ -148,6 +149,7 @@ def _caveats(summary: dict[str, Any]) -> Iterator[str]:
         if share >= WORTH_SAYING:
             where = f"{domain}: " if domain else ""
             yield f"{where}{100 * share:.0f} % of the test items are in nobody's training data: no method knows them"
+    yield from verdict(summary)
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:

@@ -12,31 +12,33 @@ batch mean. papers/foundation has the test figures of three of these under `pape
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from confed.clients.backbones import Dot
 from confed.clients.procedures import Procedure, Step
 from confed.messages import Over
-from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
+from confed.methods.devices import DeviceMethod, Pieces, ScaledItemsConfig
+from confed.methods.rates import AS_PUBLISHED
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
 _OVER: dict[str, Over] = {"sum": "sum", "mean": "participants", "count": "holders"}
 
 
-class FedMFConfig(FederatedConfig):
+class FedMFConfig(ScaledItemsConfig):
     aggregation: Literal["sum", "mean", "count"] = "mean"
     """Sum of all changes; their mean over participants, with the item step scaled up; or over a row's holders."""
-    item_rate_factor: float = Field(default=80.0, gt=0)
-    """η of aggregation `mean`: the items are stepped with learning_rate · items · η."""
     init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
 
     def item_rate(self, items: int) -> float:
-        scale = items * self.item_rate_factor if self.aggregation == "mean" else 1.0
-        return self.learning_rate * scale
+        return super().item_rate(items) if self.aggregation == "mean" else self.learning_rate
+
+    @property
+    def is_open(self) -> bool:
+        return self.aggregation == "mean" and super().is_open
 
 
 class FedMF(DeviceMethod):
@@ -44,6 +46,9 @@ class FedMF(DeviceMethod):
     title = "FedMF: federated matrix factorisation"
     citation = "Chai et al., Secure Federated Matrix Factorization, IEEE Intelligent Systems 2020"
     config_class = FedMFConfig
+    defaults: ClassVar = dict.fromkeys(
+        ("ml-100k", "ml-1m", "filmtrust", "lastfm-2k", "lastfm-2k-listens", "douban-book", "qb-article"), AS_PUBLISHED
+    )
     discloses = "nothing; with aggregation=count, which items each client trains on"
 
     def pieces(self, config: FedMFConfig, items: int) -> Pieces:

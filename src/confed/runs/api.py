@@ -65,7 +65,7 @@ def run(
         update={"content_hash": data.content_hash, "source": whereabouts(dataset)}
     )
     experiment = Experiment.prepare(chosen, data)
-    kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
+    kept = RunFolder.create(experiment.settings, Path(folder or out), exact=folder is not None)
     if name == "data":
         data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
     execute(experiment, kept, listener)
@@ -109,7 +109,7 @@ def resume(
     changed |= {name: said for name, said in (("workers", workers), ("address", address)) if said}
     settings = placed(validated(Settings, {**settings.model_dump(), **changed}, "run"))
     experiment = Experiment.prepare(settings, folder.data())
-    folder.write_settings(settings)
+    folder.write_settings(experiment.settings)
     execute(experiment, folder, listener)
     return Run(folder, experiment)
 

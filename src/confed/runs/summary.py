@@ -7,11 +7,13 @@ from typing import Any
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit
 from confed.methods.published import published
+from confed.protocol import View
 from confed.runs.folder import Progress, RunFolder
 from confed.runs.loop import Line
 from confed.runs.memory import peak_rss_mb
 from confed.runs.prepare import Experiment
 from confed.runs.settings import defaults_in_words
+from confed.runs.yardstick import YARDSTICK, pace, popularity
 
 
 def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:
@@ -51,9 +53,18 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "upload_parts": experiment.method.upload_parts(experiment.terms, experiment.cut),
         **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
         **_of_the_cut(experiment.cut),
+        **_of_the_yardstick(experiment, folder, view),
+        "pace": pace(settings.method_options),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
+
+
+def _of_the_yardstick(experiment: Experiment, folder: RunFolder, view: View) -> dict[str, Any]:
+    """What popularity gets on the same test items; nothing of popularity itself."""
+    if experiment.settings.method == YARDSTICK:
+        return {}
+    return {YARDSTICK: popularity(experiment, folder.load_ranks(), view)}
 
 
 def _of_the_cut(cut: AnySplit) -> dict[str, Any]:

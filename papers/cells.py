@@ -48,12 +48,12 @@ class Cell:
     variant: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    content_hash: str | None = None
-    """Of a file that no catalogue knows."""
     detailed: bool = False
     """Keep every user's rank, for paired tests, and what the server noted."""
     measure: Callable[[confed.Run], Mapping[str, Any]] | None = None
     """What else to keep of the run, by name."""
+    content_hash: str | None = None
+    """Of a file that no catalogue knows."""
 
     @property
     def name(self) -> str:

@@ -46,10 +46,14 @@ def test_defaults_are_those_of_what_the_data_is_known_to_be_not_of_what_it_is_ca
     [
         (None, {}, "the method's own (this data is not one of the catalogue)"),
         ("douban", {}, "the method's own (the data's content is that of douban, for which it has no others)"),
-        ("lastfm-2k", {}, "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05"),
         (
             "lastfm-2k",
-            {"learning_rate": 0.2},
+            {},
+            "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05, item_rate_factor = 80.0",
+        ),
+        (
+            "lastfm-2k",
+            {"learning_rate": 0.2, "item_rate_factor": 8},
             "lastfm-2k's (the data's content is that of lastfm-2k): all of them overruled by options",
         ),
     ],

@@ -47,6 +47,7 @@ _INIT_DEVIATION = 0.1
 
 
 class CoFedRecConfig(ScaledItemsConfig):
+    move: ClassVar[float] = 300.0
     local_epochs: int = Field(default=2, ge=1)
     """Passes over a client's rows in one round; 2 as in the published code (PFedRec's has 1)."""
     backbone: Literal["pfedrec", "fedmf", "fedncf"] = "pfedrec"

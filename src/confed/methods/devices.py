@@ -72,6 +72,9 @@ class ScaledItemsConfig(FederatedConfig):
     item_rate_factor: float | None = Field(default=None, gt=0)
     """η: the items are stepped with learning_rate · items · η. If it is not set, it follows from the training data."""
 
+    move: ClassVar[float]
+    """items · η · h / b in a round: how far items go, see methods/rates.py."""
+
     def item_rate(self, items: int) -> float:
         return self.learning_rate * items * (self.item_rate_factor or PAPERS)
 
@@ -157,9 +160,8 @@ class DeviceMethod(FederatedMethod):
         return facts_of(cut.parts[ONLY].training, config.batch_size, config.train_negatives)
 
     def settled(self, config: Any, facts: Mapping[str, float]) -> MethodConfig:
-        found: MethodConfig = config.model_copy(
-            update={"item_rate_factor": item_rate_factor(facts, config.local_epochs)}
-        )
+        factor = item_rate_factor(facts, config.move / config.local_epochs)
+        found: MethodConfig = config.model_copy(update={"item_rate_factor": factor})
         return found
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:

@@ -5,9 +5,10 @@ What the server makes of the tables is open (D-8): the original adds up all chan
 with it average, without saying how the item step makes up for the dilution. D-8 takes the sum and asks for a choice on
 validation data. On MovieLens-100K (`strict`, validation HR@10, 150 rounds, seed 0) we saw: sum with learning rate 0.01,
 0.05, 0.1: 45.4, 45.4, 49.8; count: 11.0; mean with the item step scaled as in PFedRec by items · η, η = 1, 10, 80:
-54.5, 69.3, 70.4, the last in round 80. So the default is the mean with η = 80 and 100 rounds instead of 300. The sum
-with the published learning rate barely leaves popularity, because tables and user vectors then both take steps of a
-batch mean. papers/foundation has the test figures of three of these under `paper`.
+54.5, 69.3, 70.4, the last in round 80. So the default is the mean and 100 rounds instead of 300, with η = 80 on
+datasets of papers; on others η follows from the data (methods/rates.py). The sum with the published learning rate
+barely leaves popularity, because tables and user vectors then both take steps of a batch mean. papers/foundation has
+the test figures of three of these under `paper`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _OVER: dict[str, Over] = {"sum": "sum", "mean": "participants", "count": "holder
 
 
 class FedMFConfig(ScaledItemsConfig):
+    move: ClassVar[float] = 150.0
     aggregation: Literal["sum", "mean", "count"] = "mean"
     """Sum of all changes; their mean over participants, with the item step scaled up; or over a row's holders."""
     init_deviation: float = Field(default=0.1, gt=0)

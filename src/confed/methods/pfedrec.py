@@ -12,8 +12,9 @@ A client u scores with a linear function of its own, w_u · V_u[i] + b_u. In a r
 head never leaves. Clients are scored with the table they tuned (`local` view), which is what "dual personalisation"
 means.
 
-The item step is lr · items · η with η = 80, as in the published code: the batch mean touches few rows, and the
-server's mean over all clients dilutes each row once more.
+The item step is lr · items · η: the batch mean touches few rows, and the server's mean over all clients dilutes each
+row once more. On datasets of papers η = 80, as in the published code; on others η follows from the data
+(methods/rates.py).
 
 Deviations: cross-entropy in logit space (D-1; `reproduction.saturating_bce` restores the published form); b_u is not
 uploaded (the published code sends it and never uses it).
@@ -37,6 +38,8 @@ from confed.server.strategies import Average
 
 
 class PFedRecConfig(ScaledItemsConfig):
+    move: ClassVar[float] = 300.0  # its tables begin ten times as wide as FedMF's
+
     def procedure(self, items: int) -> Procedure:
         """The local loop: for every batch the head's step, then the items'."""
         return Procedure(

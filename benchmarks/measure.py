@@ -117,7 +117,7 @@ def plain_federation(name: str, config: Any, items: int) -> plain.PlainFederatio
     penalty = None
     if name in ("pfedrec", "cofedrec"):
         model = plain.PlainLinear(items, config.dim)
-        item_rate = rate * items * config.item_rate_factor
+        item_rate = config.item_rate(items)
         steps = (plain.PlainStep({"affine": rate}), plain.PlainStep({"embedding": item_rate}))
         if name == "cofedrec":
             penalty = contrast(config, torch.arange(items) % config.clusters)

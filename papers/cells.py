@@ -28,7 +28,7 @@ from confed.data.recognition import in_catalogue
 from confed.errors import DivergedError
 from confed.evaluation.metrics import Ranks
 from confed.runs.folder import RunFolder
-from confed.runs.settings import Settings, resolve
+from confed.runs.settings import Settings, resolve, settled
 from papers.provenance import code_here, record
 from papers.results import Results
 
@@ -52,6 +52,8 @@ class Cell:
     """Keep every user's rank, for paired tests, and what the server noted."""
     measure: Callable[[confed.Run], Mapping[str, Any]] | None = None
     """What else to keep of the run, by name."""
+    content_hash: str | None = None
+    """Of a file that no catalogue knows."""
 
     @property
     def name(self) -> str:
@@ -66,10 +68,10 @@ class Cell:
         return said | dict(self.settings)
 
 
-def settings_of(cell: Cell) -> Settings:
-    """All that determines its run but for the content of the data."""
+def settings_of(cell: Cell, facts: Mapping[str, float] | None = None) -> Settings:
+    """All that determines its run but for the content of the data; options that follow from it do so by its `facts`."""
     known = cell.dataset if in_catalogue(cell.dataset) else None
-    return resolve(cell.method, cell.dataset, known=known, **cell.said)
+    return settled(resolve(cell.method, cell.dataset, known=known, **cell.said), facts)
 
 
 def run_cells(cells: Iterable[Cell], path: Path) -> None:
@@ -158,7 +160,7 @@ def kept_run(cell: Cell, folder: Path, listener: Any = None) -> confed.Run:
     with live_progress() if listener is None else nullcontext(listener) as heard:
         if (folder / "config.toml").exists():
             begun = RunFolder.open(folder).settings().model_copy(update={"content_hash": None, "source": None})
-            if _written(begun) == _written(settings_of(cell)):
+            if _written(begun) == _written(settings_of(cell, begun.facts)):
                 return confed.resume(folder, listener=heard)
             shutil.rmtree(folder)
         return confed.run(cell.method, cell.dataset, folder=folder, listener=heard, **cell.said)

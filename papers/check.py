@@ -22,13 +22,14 @@ from confed.errors import ConfedError
 from confed.runs.settings import Settings
 from papers.cells import Cell, settings_of
 from papers.cofedrec import recipe as cofedrec
+from papers.defaults import recipe as defaults
 from papers.fed3cr import recipe as fed3cr
 from papers.foundation import recipe as foundation
 from papers.fppdm import recipe as fppdm
 from papers.provenance import Record, assume, compared, dumped, flat, retire
 from papers.results import Results
 
-RECIPES = {"foundation": foundation, "cofedrec": cofedrec, "fed3cr": fed3cr, "fppdm": fppdm}
+RECIPES = {"foundation": foundation, "cofedrec": cofedrec, "fed3cr": fed3cr, "fppdm": fppdm, "defaults": defaults}
 
 
 def stale(cells: Iterable[Cell], stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -38,16 +39,18 @@ def stale(cells: Iterable[Cell], stored: Mapping[str, Mapping[str, Any]]) -> Ite
         if name not in listed:
             yield f"{name}: no cell of the recipe has this name: remove its line, or list the cell again"
             continue
-        today, made_with = settings_of(listed[name]), result["provenance"]
+        cell, made_with = listed[name], result["provenance"]
+        today = settings_of(cell, made_with["settings"].get("facts"))
         yield from (f"{name}: {line}" for line in compared(made_with, today))
         held = made_with["settings"]["content_hash"]
-        if held not in hashes(today.dataset):
-            wanted = " or ".join(sorted(hashes(today.dataset)))
+        hashes = {cell.content_hash} if cell.content_hash else hashes_of(today.dataset)
+        if held not in hashes:
+            wanted = " or ".join(sorted(hashes))
             yield f"{name}: its data had the content hash {held}, {today.dataset} has {wanted}: run it again"
 
 
 @cache
-def hashes(dataset: str) -> Collection[str]:
+def hashes_of(dataset: str) -> Collection[str]:
     """The content hashes that a dataset may have: the catalogue's, or of one that is made, that of making it."""
     return content_hashes(dataset) if in_catalogue(dataset) else {load(dataset).content_hash}
 

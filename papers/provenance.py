@@ -17,8 +17,10 @@ from confed.errors import ConfedError
 from confed.runs.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-NO_FIGURE = {"content_hash", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
-"""Settings that change no figure, and the hash, which is compared with the catalogue instead."""
+NO_FIGURE = {"content_hash", "facts", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
+"""Settings that change no figure; the hash, which is compared with the catalogue instead; and facts of the data, which
+say again what today's settings make of them.
+"""
 
 Record = dict[str, Any]
 

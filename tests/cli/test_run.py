@@ -55,6 +55,17 @@ def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
     assert "round 2/2" in err and "validation ndcg@10" in err
 
 
+def test_a_run_that_ends_below_popularity_says_so(confed):
+    data = "synthetic:users=120,items=300,interactions_per_user=12,skew=1.5"
+    large_steps = ("--rounds", 2, "--set", "item_rate_factor=5000", "--set", "dim=4")
+    for words in (["run", "fedmf", data], ["compare", "popularity", "fedmf", "--dataset", data]):
+        code, out, err = confed(*words, *large_steps)
+        assert code == 0, err
+        said = " ".join(out.split())
+        assert said.count("ends below popularity") == 1 and "fedmf ends below popularity: HR@10" in said
+        assert "what to try: " in said and "such as ease" in said
+
+
 def test_several_domains_have_a_row_each(confed):
     data = "synthetic:domains=2,users=40,items=60"
     few = ["--set", "negatives=15", "--set", "more_negatives=20", "--set", "cutoffs=5,10"]
@@ -244,7 +255,7 @@ def test_resume_with_more_rounds(result, failure):
         (["run", "pfedrec", TINY, "--seeds", "2", "--folder", "x"], "--folder holds one run"),
         (["run", "--config", "missing.toml"], "missing.toml: no such file"),
         (["run", "pfedrec", TINY, "--bogus"], "No such option"),
-        (["recommend", ".", "--user", "1"], "not a run folder"),
+        (["recommend", ".", "--user", "1"], "neither a run folder nor data"),
     ],
 )
 def test_bad_input_says_what_and_leaves_nothing_behind(arguments, message, failure, tmp_path):

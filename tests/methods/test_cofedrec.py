@@ -57,7 +57,7 @@ class CoFedRecConformance(OracleConformance):
 
     def oracle_of(self, config, membership):
         """Published style: the contrastive term by autograd in every step; or once, before the first batch."""
-        item_rate = config.learning_rate * ITEMS * config.item_rate_factor
+        item_rate = config.item_rate(ITEMS)
         steps = (plain.PlainStep({"affine": config.learning_rate}), plain.PlainStep({"embedding": item_rate}))
 
         def contrast(rows):
@@ -202,7 +202,7 @@ class TestItemS(WithoutGroups):
     options = {**CoFedRecConformance.options, "variant": "item-s", "contrast": 0.5, "schedule": "every-step"}
 
     def oracle_of(self, config, membership):
-        item_rate = config.learning_rate * ITEMS * config.item_rate_factor
+        item_rate = config.item_rate(ITEMS)
         steps = (plain.PlainStep({"affine": config.learning_rate}), plain.PlainStep({"embedding": item_rate}))
 
         def penalty(model, items):
@@ -277,7 +277,7 @@ class PlugIn(OracleConformance):
         assert any(moved) == bool(moved)
 
     def joint_oracle(self, config, membership):
-        item_rate = config.learning_rate * ITEMS * config.item_rate_factor
+        item_rate = config.item_rate(ITEMS)
         modules = [self.names[name] for name in self.tables]
         others = [module for module in self.names.values() if module not in modules]
         rates = dict.fromkeys(modules, item_rate) | dict.fromkeys(others, config.learning_rate)

@@ -13,7 +13,7 @@ class PFedRecConformance(OracleConformance):
 
     def oracle(self, config, items):
         head = PlainStep({"affine": config.learning_rate})
-        table = PlainStep({"embedding": config.learning_rate * items * config.item_rate_factor})
+        table = PlainStep({"embedding": config.item_rate(items)})
         return Oracle(
             PlainFederation(PlainLinear(items, config.dim), (head, table), config.local_epochs, config.batch_size),
             names={"items": "embedding.weight", "weight": "affine.weight", "bias": "affine.bias"},

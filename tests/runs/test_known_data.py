@@ -11,13 +11,14 @@ from confed.cli.main import main
 from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
 from confed.data.interactions import Interactions
 from confed.data.registry import find_local, import_dataset
+from confed.methods.rates import AS_PUBLISHED
 from confed.methods.registry import method_named
 from confed.runs.api import Run
 from confed.testing import tiny
 from tests.realdata import require
 from tests.runs.short import FEW, train
 
-LINE = "made-up's (the data's content is that of made-up): learning_rate = 0.07"
+LINE = "made-up's (the data's content is that of made-up): learning_rate = 0.07, item_rate_factor = 80.0"
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def made_up(tmp_path, monkeypatch):
     copy = Copy(path.name, "real", data.content_hash)
     entry = DatasetEntry("made-up", "Made up", (copy,), data.n_users, data.n_items, len(data), "", "")
     monkeypatch.setitem(REGISTRY, "made-up", entry)
-    monkeypatch.setattr(type(method_named("pfedrec")), "defaults", {"made-up": {"learning_rate": 0.07}})
+    monkeypatch.setattr(type(method_named("pfedrec")), "defaults", {"made-up": {"learning_rate": 0.07, **AS_PUBLISHED}})
     return path
 
 
@@ -57,12 +58,13 @@ def test_resume_and_serving_know_it_from_the_folder(made_up, tmp_path):
 
 def test_a_changed_row_is_somebodys_own_data(made_up, tmp_path):
     frame = pl.read_csv(made_up).with_columns(rating=pl.when(pl.int_range(pl.len()) == 5).then(9.0).otherwise("rating"))
-    with pytest.raises(confed.ConfedError, match="user '99' has 2 item"):
-        train(frame, out=tmp_path / "runs")
-    run = train(frame, out=tmp_path / "runs", min_interactions=3)
+    said = []
+    run = train(frame, out=tmp_path / "runs", notice=said.append)
+    assert "1 of 25 users are left out" in said[0], "of one's own data nobody goes without a word"
     assert run.settings.known is None
     assert run.settings.method_options["learning_rate"] == 0.1
-    assert run.summary["defaults"] == "the method's own (this data is not one of the catalogue)"
+    own = "the method's own (this data is not one of the catalogue); item_rate_factor = "
+    assert run.summary["defaults"].startswith(own)
 
 
 def test_the_line_is_printed(made_up, tmp_path, monkeypatch, capsys):

@@ -42,10 +42,14 @@ def test_defaults_are_those_of_what_the_data_is_known_to_be_not_of_what_it_is_ca
     [
         (None, {}, "the method's own (this data is not one of the catalogue)"),
         ("douban", {}, "the method's own (the data's content is that of douban, for which it has no others)"),
-        ("lastfm-2k", {}, "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05"),
         (
             "lastfm-2k",
-            {"learning_rate": 0.2},
+            {},
+            "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05, item_rate_factor = 80.0",
+        ),
+        (
+            "lastfm-2k",
+            {"learning_rate": 0.2, "item_rate_factor": 8},
             "lastfm-2k's (the data's content is that of lastfm-2k): all of them overruled by options",
         ),
     ],
@@ -86,7 +90,7 @@ def test_what_data_is_known_to_be_survives_a_file_whatever_it_is_called(tmp_path
             lambda: resolve("fppdm", "x", options={"clusters": 3}),
             "unknown option 'clusters' of fppdm: it belongs to cofedrec, fppdm++, etl-fc",
         ),
-        (lambda: resolve("fppdm", "x", options={"patience": 3}), "a setting of the run: --patience"),
+        (lambda: resolve("fppdm", "x", options={"patience": 3}), "a setting of the run: patience="),
         (lambda: resolve("fppdm", "x", dim=3), "say options={'dim': …}"),
         (lambda: resolve("fppdm", "x", method_options={"dim": 3}), "unknown setting 'method_options'"),
         (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),

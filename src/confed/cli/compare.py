@@ -86,8 +86,12 @@ def compare(
     result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
 
     def render() -> None:
+        from confed.runs.yardstick import verdict
+
         console.print(results(summaries))
         for summary in summaries:
             console.print(f"{summary['method']}, {defaults_line(summary)}", highlight=False)
+        for line in (line for summary in summaries for line in verdict(summary)):
+            console.print(line, highlight=False)
 
     emit(result, as_json, render)

@@ -179,6 +179,8 @@ def _noise(note: dict[str, float]) -> str:
 
 def _caveats(summary: dict[str, Any]) -> Iterator[str]:
     """What is worth knowing before one believes the figures."""
+    from confed.runs.yardstick import verdict
+
     if summary.get("left_out"):
         yield (
             f"{summary['left_out']:,} users were left out: it takes three items in every domain, or, with "
@@ -189,6 +191,7 @@ def _caveats(summary: dict[str, Any]) -> Iterator[str]:
         if share >= WORTH_SAYING:
             where = f"{domain}: " if domain else ""
             yield f"{where}{100 * share:.0f} % of the test items are in nobody's training data: no method knows them"
+    yield from verdict(summary)
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:

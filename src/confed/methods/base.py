@@ -115,6 +115,19 @@ class Method(ABC):
             merged[key] = {**merged.get(key, {}), **value} if isinstance(value, Mapping) else value
         return self.config_class.model_validate(merged)
 
+    def measured(self, config: Any, cut: AnySplit) -> dict[str, float]:
+        """The facts of the training data from which those options follow that are left open; none, if none is."""
+        return {}
+
+    def settled(self, config: Any, facts: Mapping[str, float]) -> MethodConfig:
+        """The config with its open options as they follow from `facts`."""
+        assert isinstance(config, MethodConfig)
+        return config
+
+    def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
+        """Which options followed from `facts`, and from which."""
+        return ""
+
     def negatives(self, config: Any) -> int:
         """How many items are drawn against each positive in training; 0 where none are."""
         return int(getattr(config, "train_negatives", 0))

@@ -36,7 +36,8 @@ from confed.clients.objectives import DenseTerm, ItemSimilarity, Schedule, SupCo
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
 from confed.messages import Over
-from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
+from confed.methods.devices import DeviceMethod, Pieces, ScaledItemsConfig
+from confed.methods.rates import AS_PUBLISHED
 from confed.protocol import View
 from confed.server.selection import Selection
 from confed.server.strategies import AnyStrategy, Average, Categorised, CoCluster
@@ -45,11 +46,10 @@ _INIT_DEVIATION = 0.1
 """Of FedMF's and FedNCF's vectors, as in those methods."""
 
 
-class CoFedRecConfig(FederatedConfig):
+class CoFedRecConfig(ScaledItemsConfig):
+    move: ClassVar[float] = 300.0
     local_epochs: int = Field(default=2, ge=1)
     """Passes over a client's rows in one round; 2 as in the published code (PFedRec's has 1)."""
-    item_rate_factor: float = Field(default=80.0, gt=0)
-    """η: the items are stepped with learning_rate · items · η."""
     backbone: Literal["pfedrec", "fedmf", "fedncf"] = "pfedrec"
     """The method that CoFedRec is plugged into."""
     variant: Literal["origin", "user-p", "item-s", "item-sc", "full"] = "full"
@@ -108,7 +108,7 @@ class CoFedRecConfig(FederatedConfig):
         """PFedRec steps its head first and its items after it, the others everything together."""
         tables = tuple(spec.name for spec in backbone.named(role="item"))
         others = {spec.name: self.learning_rate for spec in backbone.params if spec.role != "item"}
-        rates = dict.fromkeys(tables, self.learning_rate * items * self.item_rate_factor)
+        rates = dict.fromkeys(tables, self.item_rate(items))
         steps = [Step(others, (self.loss,)), Step(rates, (self.loss,), dense=self.dense(tables))]
         if self.backbone != "pfedrec":
             steps = [Step({**others, **rates}, (self.loss,), dense=self.dense(tables))]
@@ -138,10 +138,16 @@ class CoFedRec(DeviceMethod):
     config_class = CoFedRecConfig
     discloses = "each client's item table, to be compared with others; FedNCF's backbone also the number of rows"
     defaults: ClassVar = {
-        "ml-100k": {"contrast": 0.01, "temperature": 0.1, "clusters": 30},
-        "ml-1m": {"contrast": 0.005, "temperature": 0.5, "clusters": 45},
-        "filmtrust": {"contrast": 0.05, "temperature": 0.5, "clusters": 30},
-        "lastfm-2k": {"learning_rate": 0.05, "contrast": 0.001, "temperature": 0.5, "clusters": 500},
+        "ml-100k": {"contrast": 0.01, "temperature": 0.1, "clusters": 30, **AS_PUBLISHED},
+        "ml-1m": {"contrast": 0.005, "temperature": 0.5, "clusters": 45, **AS_PUBLISHED},
+        "filmtrust": {"contrast": 0.05, "temperature": 0.5, "clusters": 30, **AS_PUBLISHED},
+        "lastfm-2k": {
+            "learning_rate": 0.05,
+            "contrast": 0.001,
+            "temperature": 0.5,
+            "clusters": 500,
+            **AS_PUBLISHED,
+        },
     }
 
     def published_as(self, config: CoFedRecConfig) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +20,7 @@ from confed.clients.optim import OPTIMISERS
 from confed.clients.procedures import Procedure
 from confed.clients.replay import Replay
 from confed.clients.store import require_memory
+from confed.config import MethodConfig
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
@@ -26,6 +28,7 @@ from confed.errors import ConfedError
 from confed.federations.federated import Server
 from confed.messages import Agreement, Push
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
+from confed.methods.rates import PAPERS, facts_of, in_words, item_rate_factor
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
 from confed.ragged import Ragged
@@ -68,6 +71,24 @@ class FederatedConfig(FilteredConfig):
     @property
     def loss(self) -> Term:
         return SaturatingBCE() if self.reproduction.saturating_bce else BCE()
+
+
+class ScaledItemsConfig(FederatedConfig):
+    """Of methods that average item tables over all clients and make up for the dilution."""
+
+    item_rate_factor: float | None = Field(default=None, gt=0)
+    """η: the items are stepped with learning_rate · items · η. If it is not set, it follows from the training data."""
+
+    move: ClassVar[float]
+    """items · η · h / b in a round: how far items go, see methods/rates.py."""
+
+    def item_rate(self, items: int) -> float:
+        return self.learning_rate * items * (self.item_rate_factor or PAPERS)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether η is still to be found; without data it is the papers'."""
+        return self.item_rate_factor is None
 
 
 @dataclass(frozen=True)
@@ -139,6 +160,19 @@ class DeviceMethod(FederatedMethod):
 
     kind: ClassVar[Kind] = "federated"
     domains: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    def measured(self, config: Any, cut: AnySplit) -> dict[str, float]:
+        if not (isinstance(config, ScaledItemsConfig) and config.is_open):
+            return {}
+        return facts_of(cut.parts[ONLY].training, config.batch_size, config.train_negatives)
+
+    def settled(self, config: Any, facts: Mapping[str, float]) -> MethodConfig:
+        factor = item_rate_factor(facts, config.move / config.local_epochs)
+        found: MethodConfig = config.model_copy(update={"item_rate_factor": factor})
+        return found
+
+    def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
+        return f"item_rate_factor = {config.item_rate_factor:g}, from {in_words(facts)}"
 
     @abstractmethod
     def pieces(self, config: Any, items: int) -> Pieces:

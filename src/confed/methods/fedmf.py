@@ -5,38 +5,42 @@ What the server makes of the tables is open (D-8): the original adds up all chan
 with it average, without saying how the item step makes up for the dilution. D-8 takes the sum and asks for a choice on
 validation data. On MovieLens-100K (`strict`, validation HR@10, 150 rounds, seed 0) we saw: sum with learning rate 0.01,
 0.05, 0.1: 45.4, 45.4, 49.8; count: 11.0; mean with the item step scaled as in PFedRec by items · η, η = 1, 10, 80:
-54.5, 69.3, 70.4, the last in round 80. So the default is the mean with η = 80 and 100 rounds instead of 300. The sum
-with the published learning rate barely leaves popularity, because tables and user vectors then both take steps of a
-batch mean. papers/foundation has the test figures of three of these under `paper`.
+54.5, 69.3, 70.4, the last in round 80. So the default is the mean and 100 rounds instead of 300, with η = 80 on
+datasets of papers; on others η follows from the data (methods/rates.py). The sum with the published learning rate
+barely leaves popularity, because tables and user vectors then both take steps of a batch mean. papers/foundation has
+the test figures of three of these under `paper`.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from confed.clients.backbones import Dot
 from confed.clients.procedures import Procedure, Step
 from confed.messages import Over
-from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
+from confed.methods.devices import DeviceMethod, Pieces, ScaledItemsConfig
+from confed.methods.rates import AS_PUBLISHED
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
 _OVER: dict[str, Over] = {"sum": "sum", "mean": "participants", "count": "holders"}
 
 
-class FedMFConfig(FederatedConfig):
+class FedMFConfig(ScaledItemsConfig):
+    move: ClassVar[float] = 150.0
     aggregation: Literal["sum", "mean", "count"] = "mean"
     """Sum of all changes; their mean over participants, with the item step scaled up; or over a row's holders."""
-    item_rate_factor: float = Field(default=80.0, gt=0)
-    """η of aggregation `mean`: the items are stepped with learning_rate · items · η."""
     init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
 
     def item_rate(self, items: int) -> float:
-        scale = items * self.item_rate_factor if self.aggregation == "mean" else 1.0
-        return self.learning_rate * scale
+        return super().item_rate(items) if self.aggregation == "mean" else self.learning_rate
+
+    @property
+    def is_open(self) -> bool:
+        return self.aggregation == "mean" and super().is_open
 
 
 class FedMF(DeviceMethod):
@@ -44,6 +48,9 @@ class FedMF(DeviceMethod):
     title = "FedMF: federated matrix factorisation"
     citation = "Chai et al., Secure Federated Matrix Factorization, IEEE Intelligent Systems 2020"
     config_class = FedMFConfig
+    defaults: ClassVar = dict.fromkeys(
+        ("ml-100k", "ml-1m", "filmtrust", "lastfm-2k", "lastfm-2k-listens", "douban-book", "qb-article"), AS_PUBLISHED
+    )
     discloses = "nothing; with aggregation=count, which items each client trains on"
 
     def pieces(self, config: FedMFConfig, items: int) -> Pieces:

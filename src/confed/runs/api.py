@@ -154,7 +154,7 @@ def resume(
         announce(f"{path}: the run is finished; --rounds, with more than its {progress.round}, goes on with it", notice)
         return Run(folder)
     experiment = Experiment.prepare(settings, folder.data())
-    folder.write_settings(settings)
+    folder.write_settings(experiment.settings)
     execute(experiment, folder, listener)
     return Run(folder, experiment)
 

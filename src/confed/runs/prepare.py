@@ -20,7 +20,7 @@ from confed.methods.base import Method, Terms
 from confed.methods.registry import method_named
 from confed.protocol import Protocol, protocol_named
 from confed.runs.fitting import with_candidates, with_enough
-from confed.runs.settings import Settings
+from confed.runs.settings import Settings, settled
 from confed.training import Trainer
 
 
@@ -29,6 +29,7 @@ class Experiment:
     """What a run is made of, ready to train or to serve. It has trained nothing and holds no model."""
 
     settings: Settings
+    """With every option that follows from the data."""
     data: Interactions | Domains
     cut: AnySplit
     examination: Examination
@@ -50,7 +51,7 @@ class Experiment:
         data, left_out = with_enough(as_catalogued(data, settings.known), settings)
         cut = cut_for(data, settings.protocol, settings.seed)
         protocol, fewer = with_candidates(settings.protocol, cut)
-        settings = settings.model_copy(update={"protocol": protocol})
+        settings = _settled(settings.model_copy(update={"protocol": protocol}), cut)
         examination = Examination.of(cut, protocol, settings.seed)
         _require_rankings(protocol, examination)
         method, terms = method_named(settings.method), terms_of(settings)
@@ -62,7 +63,8 @@ class Experiment:
     def of_method(self, settings: Settings) -> Experiment:
         """The same data, cut in the same way, for settings that differ in their method alone."""
         _require_fit(settings, several=isinstance(self.data, Domains))
-        settings = settings.model_copy(update={"protocol": with_candidates(settings.protocol, self.cut)[0]})
+        protocol = with_candidates(settings.protocol, self.cut)[0]
+        settings = _settled(settings.model_copy(update={"protocol": protocol}), self.cut)
         other = replace(self, settings=settings, method=method_named(settings.method), terms=terms_of(settings))
         other.check()
         return other
@@ -81,6 +83,11 @@ class Experiment:
 
 def cut_for(data: Interactions | Domains, protocol: Protocol, seed: int) -> AnySplit:
     return split_domains(data, protocol, seed) if isinstance(data, Domains) else split(data, protocol, seed)
+
+
+def _settled(settings: Settings, cut: AnySplit) -> Settings:
+    """With the options that nobody set, where they follow from the data."""
+    return settled(settings, method_named(settings.method).measured(settings.config(), cut))
 
 
 def terms_of(settings: Settings) -> Terms:

@@ -36,6 +36,8 @@ class Settings(BaseModel):
     """Data in files: their whole paths when the run began, whatever `dataset` calls them."""
     protocol: Protocol
     method_options: dict[str, Any]
+    facts: dict[str, float] | None = None
+    """Of the training data, where options that nobody set follow from them."""
     seed: int = 0
     rounds: int = Field(ge=1)
     eval_every: int = Field(default=1, ge=1)
@@ -131,6 +133,14 @@ def resolve(
     return placed(validated(Settings, fields, "run"))
 
 
+def settled(settings: Settings, facts: Mapping[str, float] | None) -> Settings:
+    """The settings, with those options that nobody set as they follow from the facts of the training data."""
+    if not facts:
+        return settings
+    config = method_named(settings.method).settled(settings.config(), facts)
+    return settings.model_copy(update={"method_options": config.model_dump(mode="json"), "facts": dict(facts)})
+
+
 def placed(settings: Settings) -> Settings:
     """The settings, if the place they name fits the rest."""
     engine = settings.engine
@@ -145,6 +155,13 @@ def placed(settings: Settings) -> Settings:
 
 def defaults_in_words(settings: Settings) -> str:
     """Whose defaults a run has, and why, in one line; an option that the user says otherwise is not listed."""
+    if settings.facts:
+        found = method_named(settings.method).settled_in_words(settings.config(), settings.facts)
+        return f"{_defaults_in_words(settings)}; {found}"
+    return _defaults_in_words(settings)
+
+
+def _defaults_in_words(settings: Settings) -> str:
     known = settings.known
     if known is None:
         return "the method's own (this data is not one of the catalogue)"
@@ -164,7 +181,7 @@ def has_devices(method: str) -> bool:
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}
-_SAID -= {"known", "content_hash", "source"}
+_SAID -= {"known", "content_hash", "source", "facts"}
 """Fields that a user says as they are."""
 
 

@@ -8,23 +8,25 @@ from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit
 from confed.evaluation.evaluator import PARTS
 from confed.methods.published import published
+from confed.protocol import View
 from confed.runs.folder import Progress, RunFolder
 from confed.runs.loop import Line
 from confed.runs.memory import peak_rss_mb
 from confed.runs.prepare import Experiment
 from confed.runs.settings import defaults_in_words
+from confed.runs.yardstick import YARDSTICK, pace, popularity
 
 
 def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:
     """The summary of a run: metrics in percent at the chosen round; seconds and bytes in total."""
     settings = experiment.settings
     best = next(line for line in lines if line["round"] == progress.best_round)
-    views = best["views"] or _unmeasured(experiment)
+    views: dict[View, Any] = best["views"] or _unmeasured(experiment)
     totals = {
         name: sum(line[name] for line in lines)
         for name in ("seconds", "participants", "upload_bytes", "download_bytes")
     }
-    view = next(iter(views))  # the one the method is judged by
+    view: View = next(iter(views))  # the one the method is judged by
     label = settings.protocol.label
     printed = experiment.method.published_as(experiment.terms.config)
     figures = published(printed, settings.known) if printed and settings.known and label == "paper" else []
@@ -52,18 +54,27 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "upload_parts": experiment.method.upload_parts(experiment.terms, experiment.cut),
         **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
         **_of_the_cut(experiment.cut),
+        **_of_the_yardstick(experiment, folder, view),
+        "pace": pace(settings.method_options),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
 
 
-def _unmeasured(experiment: Experiment) -> dict[str, Any]:
+def _unmeasured(experiment: Experiment) -> dict[View, Any]:
     """The views of a run that held nothing out: as they would be, without a figure."""
     views = experiment.method.facts(experiment.terms.config, experiment.terms.view).get("views", ["global"])
     domains = [name for name in experiment.cut.parts if name != ONLY]
     return {
         view: {part: {"domains": {name: {} for name in domains}} if domains else {} for part in PARTS} for view in views
     }
+
+
+def _of_the_yardstick(experiment: Experiment, folder: RunFolder, view: View) -> dict[str, Any]:
+    """What popularity gets on the same test items; nothing of popularity itself, nor where nothing is held out."""
+    if experiment.settings.method == YARDSTICK or not experiment.settings.protocol.measures:
+        return {}
+    return {YARDSTICK: popularity(experiment, folder.load_ranks(), view)}
 
 
 def _of_the_cut(cut: AnySplit) -> dict[str, Any]:

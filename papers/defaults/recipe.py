@@ -1,0 +1,115 @@
+"""How fast items should be stepped on data that nobody tuned for: a grid of rates, and what the default makes of it.
+
+    python -m papers.defaults.recipe                # run what is missing, in order (CONFED_DATA)
+    python -m papers.defaults.recipe --only fedmf   # one part; parts can run side by side
+    python -m papers.defaults.recipe --list         # the cells, and which are done
+    python -m papers.defaults.tables                # write the tables into docs/defaults.md
+
+results.jsonl has a line for every cell: `strict`, seed 0, 30 rounds. Files that are in no catalogue are named as they
+lie below CONFED_DATA, and are told by their content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from confed.data.sources import data_dir
+from confed.methods.registry import method_named
+from papers.cells import Cell, run_parts
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.jsonl"
+ROUNDS = 30
+PAPERS = 80.0
+"""η of the published code, on every dataset."""
+FACTORS = (0.8, 2.5, 8.0, 25.0, PAPERS, 250.0)
+
+NAMED = ("ml-100k", "filmtrust", "douban-book", "lastfm-2k", "lastfm-2k-listens", "amazon-video", "ml-1m")
+FILES: dict[str, tuple[int, str]] = {
+    "douban/interactions_music.csv.gz": (5, "f0720ef3227334b3ef391f01e354755ab0285c556986342c8124a3098c1f8ed3"),
+    "amazon-disencdr-phone-elec/interactions_phone.csv.gz": (
+        5,
+        "39346d9a12cadaee5bc26c01e05f5505a1b56c9398910f396bd2a036bb2d57de",
+    ),
+    "amazon-cdrib-game-video/interactions_video.csv.gz": (
+        10,
+        "dd590539e8c8f543b182ba5fa622ecfdb452e631ca1935dc6048c6f485abba0d",
+    ),
+}
+"""Single domains of pairs: the fewest interactions of a user who counts, and the hash of the content."""
+SHAPES = (
+    "synthetic:users=200,items=300,interactions_per_user=12",
+    "synthetic:users=1000,items=500,interactions_per_user=60,skew=0",
+    "synthetic:users=400,items=6000,interactions_per_user=150",
+    "synthetic:users=2500,items=9000,interactions_per_user=60,skew=1.5",
+    "synthetic:users=5000,items=1000,interactions_per_user=15,skew=1.5",
+    "synthetic:users=6000,items=8000,interactions_per_user=12",
+)
+"""Few and many users, small and large catalogues, short and long histories, all items alike and a few that all have."""
+DATASETS = (*SHAPES, *NAMED, *FILES)
+
+
+FACTS: dict[str, dict[str, float]] = {
+    "ml-100k": {"items": 1682.0, "rows": 211.1, "holders": 0.1755},
+    "filmtrust": {"items": 2059.0, "rows": 122.6, "holders": 0.3671},
+    "douban-book": {"items": 6777.0, "rows": 147.0, "holders": 0.01824},
+    "lastfm-2k": {"items": 12371.0, "rows": 108.4, "holders": 0.01736},
+    "lastfm-2k-listens": {"items": 17612.0, "rows": 237.5, "holders": 0.04415},
+    "ml-1m": {"items": 3706.0, "rows": 226.0, "holders": 0.1337},
+}
+"""Of datasets where the papers' η stays the default: from these the rule would have another."""
+LEARNED = ("fedmf", "pfedrec", "cofedrec")
+
+
+def _cell(
+    method: str, dataset: str, variant: str = "", factor: float | None = None, rounds: int | None = ROUNDS
+) -> Cell:
+    fewest, content_hash = FILES.get(dataset, (None, None))
+    options = {} if factor is None else {"item_rate_factor": factor}
+    settings = {} if fewest is None else {"min_interactions": fewest}
+    return Cell(method, dataset, "strict", 0, rounds, variant, options, settings, content_hash=content_hash)
+
+
+def reference() -> list[Cell]:
+    """What anything learned has to pass, and a closed form of all data in one place."""
+    return [_cell(method, dataset, rounds=None) for dataset in DATASETS for method in ("popularity", "ease")]
+
+
+def before() -> list[Cell]:
+    return [_at(PAPERS, method, dataset) for method in LEARNED for dataset in DATASETS]
+
+
+def after() -> list[Cell]:
+    """The default; where that is still the papers' η, what the rule would say."""
+    return [_after(method, dataset) for method in LEARNED for dataset in DATASETS]
+
+
+def _after(method: str, dataset: str) -> Cell:
+    chosen = method_named(method)
+    if dataset not in chosen.defaults:
+        return _cell(method, dataset)
+    settled: Any = chosen.settled(chosen.config(None, {}), FACTS[dataset])
+    return _cell(method, dataset, "rule", settled.item_rate_factor)
+
+
+def grid() -> list[Cell]:
+    others = [factor for factor in FACTORS if factor != PAPERS]
+    return [_at(factor, method, dataset) for method in LEARNED for dataset in DATASETS for factor in others]
+
+
+def _at(factor: float, method: str, dataset: str) -> Cell:
+    return _cell(method, dataset, f"eta {factor:g}", factor)
+
+
+PARTS = {"reference": reference, "before": before, "after": after, "grid": grid}
+
+
+def cells() -> list[Cell]:
+    return [cell for part in PARTS.values() for cell in part()]
+
+
+if __name__ == "__main__":
+    with contextlib.chdir(data_dir() or Path.cwd()):
+        run_parts("papers.defaults.recipe", __doc__, PARTS, RESULTS)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from confed.data.columns import PseudoTime, Time
 from confed.data.sources import Download, Remote, Wheel
+
+Time = Literal["real", "order", "none"]
+PseudoTime = Literal["item-order", "file-order"]
 
 
 @dataclass(frozen=True)

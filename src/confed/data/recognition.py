@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry
-from confed.data.columns import PseudoTime, Time
+from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainFile, DomainsEntry, PseudoTime, Time
 from confed.data.domains import Domains, joint_hash
 from confed.data.interactions import Interactions
 from confed.errors import ConfedError

@@ -15,6 +15,7 @@ from typing import Any
 
 from confed.data import sources
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
+from confed.data.columns import READING, refuse
 from confed.data.domains import Domains, is_domain_folder
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
@@ -67,7 +68,7 @@ def load_dataset(
     if isinstance(source, str):
         data = _named(source, options, progress, notice)
     else:
-        data = Interactions.of(source, **options)
+        data = Interactions.of(source, notice=notice, **options)
     return data.keep_users(min_interactions)
 
 
@@ -76,14 +77,15 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
     if kind == "synthetic":
         return synthetic(**_synthetic_options(Recipe, told, options))
     if source in REGISTRY:
-        _refuse(options, source)
+        refuse(options, source, "a registered dataset")
         return _registered(REGISTRY[source], progress, notice)
     kept = imported().get(source)
     if kept is not None:
+        refuse([option for option in options if option in READING], source, "an import")
         return Interactions.of(kept, **{"name": source, **options})
     path = Path(source).expanduser()
     if path.exists() or path.suffix or len(path.parts) > 1:
-        return Interactions.of(path, **options)
+        return Interactions.of(path, notice=notice, **options)
     raise unknown_name("dataset", source, _names())
 
 
@@ -104,7 +106,7 @@ def load_domains(
     if isinstance(source, str):
         data = _named_domains(source, options, progress, notice)
     else:
-        data = Domains.of(source, **options)
+        data = Domains.of(source, notice=notice, **options)
     return data.keep_users(min_interactions, distinct=False)
 
 
@@ -113,14 +115,15 @@ def _named_domains(source: str, options: dict[str, Any], progress: Progress | No
     if kind == "synthetic":
         return synthetic_domains(**_synthetic_options(DomainsRecipe, told, options))
     if source in DOMAINS:
-        _refuse(options, source)
+        refuse(options, source, "a registered dataset")
         return _registered_domains(DOMAINS[source], progress, notice)
     if has_domains(source):
         kept = imported().get(source)
         if kept is not None:
             return Domains.of(kept, **{"name": source, **options})
         path = Path(source).expanduser()
-        return Domains.of(path if path.exists() else domain_files(_SEPARATOR.split(source)), **options)
+        files = path if path.exists() else domain_files(_SEPARATOR.split(source))
+        return Domains.of(files, notice=notice, **options)
     if source in _names() or Path(source).expanduser().exists():
         raise ConfedError(
             f"{source} has one domain, several are needed: say book=a.csv,music=b.csv, or one of {', '.join(DOMAINS)}"
@@ -167,11 +170,6 @@ def _too_many_domains(source: Any) -> ConfedError:
 
 def _names() -> list[str]:
     return [*REGISTRY, *DOMAINS, "synthetic", *imported()]
-
-
-def _refuse(options: Mapping[str, Any], name: str) -> None:
-    if options:
-        raise ConfedError(f"{name}: a registered dataset takes no options, got {', '.join(options)}")
 
 
 # --- registered datasets ----------------------------------------------------------------------------------------
@@ -318,6 +316,24 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
     if is_domain_folder(folder):
         shutil.rmtree(folder)
     return file
+
+
+def remove_import(name: str) -> tuple[Path, int]:
+    """Remove what `import_dataset` kept under this name: where it was, and how many bytes."""
+    if name in REGISTRY or name in DOMAINS or name == "synthetic":
+        raise ConfedError(f"{name} is a registered dataset: only imports can be removed")
+    path = imported().get(name)
+    if path is None:
+        raise unknown_name("import", name, imported()) if imported() else ConfedError(f"{name}: there are no imports")
+    if not path.is_relative_to(sources.cache_dir()):
+        raise ConfedError(f"{name} lies in your own folder (CONFED_DATA): remove {path} by hand")
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    return path, size
 
 
 # --- synthetic --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`confed data`: which datasets there are, fetching them, looking at them, importing one's own."""
+"""`confed data`: which datasets there are, fetching them, looking at them, importing one's own and removing it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from confed.cli.options import Json
+from confed.cli.options import (
+    DateOrder,
+    ItemColumn,
+    Json,
+    RatingColumn,
+    TimestampColumn,
+    UserColumn,
+    reading,
+)
 from confed.cli.output import console, emit
 from confed.cli.progress import download_progress, get, notice
+from confed.cli.tables import human_bytes
 from confed.data import Domains, Interactions, load
 from confed.data.catalogue import DOMAINS, REGISTRY, DatasetEntry, DomainsEntry
 from confed.data.registry import (
@@ -21,20 +30,17 @@ from confed.data.registry import (
     import_dataset,
     imported,
     is_at_hand,
+    remove_import,
 )
 from confed.errors import ConfedError
 
-app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
+app = typer.Typer(help="Datasets: list, get, describe, import, remove.", no_args_is_help=True)
 
-UserColumn = Annotated[str | None, typer.Option(help="Name of the user column (its number without header).")]
-ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
-RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column; without one, all are 1.")]
-TimestampColumn = Annotated[str | None, typer.Option(help="Name of the time stamp column, if there is one.")]
 Separator = Annotated[str | None, typer.Option(help="What separates fields, for instance ';' or '::'.")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether line 1 names columns.")]
 FormatName = Annotated[
     str | None,
-    typer.Option("--format", help="csv, tsv, parquet, movielens, u.data, recbole, lastfm, tenrec."),
+    typer.Option("--format", help="csv, tsv, jsonl, excel, parquet, movielens, u.data, recbole, lastfm, tenrec."),
 ]
 TimeKind = Annotated[
     str | None,
@@ -93,6 +99,7 @@ def describe(
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
     timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     separator: Separator = None,
     header: Header = None,
     format_name: FormatName = None,
@@ -102,8 +109,8 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Count users, items and interactions of a dataset or a file; of several domains, also whom they share."""
-    columns = _columns(user_column, item_column, rating_column, timestamp_column)
-    options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
+    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
+    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     with download_progress() as progress:
         data = load(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
     facts = _facts(data)
@@ -113,7 +120,7 @@ def describe(
 @app.command("import")
 def import_file(
     file: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
+        Path | None, typer.Argument(help="CSV, TSV, JSON lines, Excel, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
     ] = None,
     *,
     domain: Annotated[
@@ -125,6 +132,7 @@ def import_file(
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
     timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     separator: Separator = None,
     header: Header = None,
     format_name: FormatName = None,
@@ -135,21 +143,31 @@ def import_file(
     as_json: Json = False,
 ) -> None:
     """Keep a file of your own, or one per domain, under a name, so that every command knows it."""
-    columns = _columns(user_column, item_column, rating_column, timestamp_column)
-    options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
+    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
+    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     if (file is None) == (not domain):
         raise ConfedError("give either one FILE, or --domain NAME=FILE for each of several domains")
-    data = load(file or domain_files(domain or ()), name=name, min_interactions=min_interactions, **options)
+    source = file or domain_files(domain or ())
+    data = load(source, name=name, min_interactions=min_interactions, notice=notice, **options)
     path = import_dataset(data, name, overwrite=overwrite)
     facts = {**_facts(data), "path": str(path)}
     emit(facts, as_json, lambda: _render_facts(facts))
 
 
-def _columns(user: str | None, item: str | None, rating: str | None, timestamp: str | None) -> dict[str, Any]:
-    return {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The name of an import, see `confed data list`.")], as_json: Json = False
+) -> None:
+    """Remove an import. The file it was made from, and runs on it, stay."""
+    path, size = remove_import(name)
+    emit(
+        {"removed": name, "path": str(path), "bytes": size},
+        as_json,
+        lambda: console.print(f"removed {name}: {path} ({human_bytes(size)})", highlight=False, soft_wrap=True),
+    )
 
 
-def _reading(
+def _layout(
     separator: str | None, header: bool | None, format_name: str | None, time_kind: str | None, encoding: str
 ) -> dict[str, Any]:
     unescaped = "\t" if separator == "\\t" else separator  # a tab is hard to type in a shell

@@ -14,22 +14,29 @@ from confed.cli.options import (
     Checkpoint,
     Chunk,
     Config,
+    DateOrder,
     Engine,
     EvalEvery,
+    ItemColumn,
     Json,
     MinInteractions,
     Out,
     Patience,
     ProtocolName,
+    RatingColumn,
     Rounds,
     Seed,
     Seeds,
     Set,
+    TimestampColumn,
+    UserColumn,
     Workers,
+    reading,
 )
 from confed.cli.output import console, emit
 from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import defaults_line, human_bytes, results
+from confed.data.columns import READING
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
@@ -56,6 +63,11 @@ def run(
     patience: Patience = None,
     min_interactions: MinInteractions = None,
     checkpoint_seconds: Checkpoint = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     as_json: Json = False,
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
@@ -63,6 +75,7 @@ def run(
     said |= {"chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
     place: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
     said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
+    said |= reading(user_column, item_column, rating_column, timestamp_column, date_order)
     if resume is not None:
         others = [config, options, folder, *(value for name, value in said.items() if name not in {"rounds", *place})]
         if any(value is not None for value in others) or seeds > 1 or out != api.DEFAULT_OUT:
@@ -112,6 +125,7 @@ WORTH_SAYING = 0.01
 """The least share of test items without training that is mentioned."""
 
 _CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
+_CONFIG_TYPES |= dict.fromkeys(READING, str)
 
 
 def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from confed.data.columns import READING
+from confed.data.dates import DateOrder
 from confed.data.domains import Domains
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
@@ -34,6 +36,11 @@ def run(
     rounds: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    date_order: DateOrder | None = None,
     out: str | Path = DEFAULT_OUT,
     folder: str | Path | None = None,
     listener: Listener | None = None,
@@ -42,8 +49,10 @@ def run(
     """Train `method` on `dataset` (a registry name, a path, a data frame, `Interactions`, or one of these for each of
     several domains) and evaluate it.
 
-    `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
-    such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
+    `user`, `item`, `rating` and `timestamp` name the columns of a file or a frame where the usual names do not find
+    them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options` are hyper-parameters
+    of the method and switches of the protocol; `settings` are fields of `Settings` such as `chunk`, `patience` or
+    `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`.
     """
     if "known" in settings:
         raise ConfedError("known follows from the data, which says by its content what it is: leave it out")
@@ -60,9 +69,11 @@ def run(
         **settings,
     )
     resolved()  # what is wrong with the options is said before anything is loaded
-    data = load(dataset)
+    reading = _said(user=user, item=item, rating=rating, timestamp=timestamp, date_order=date_order)
+    data = load(dataset, **reading)
+    source = whereabouts(dataset)
     chosen = resolved(known=identified(dataset, data)).model_copy(
-        update={"content_hash": data.content_hash, "source": whereabouts(dataset)}
+        update={"content_hash": data.content_hash, "source": source, "reading": reading if source else {}}
     )
     experiment = Experiment.prepare(chosen, data)
     kept = RunFolder.create(chosen, Path(folder or out), exact=folder is not None)
@@ -75,6 +86,10 @@ def run(
 def _name(dataset: Any) -> str:
     """What a run calls its data; data in memory has no name."""
     return str(dataset) if isinstance(dataset, str | Path) else "data"
+
+
+def _said(**options: str | None) -> dict[str, str]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def default_protocol(dataset: Any) -> str:
@@ -136,8 +151,8 @@ def compare(
     """One pooled summary per method.
 
     `rounds` is for those that train in rounds; closed forms take one. `chunk` and an option go to every method that
-    knows them, and must be known to one; so does the place, which is for methods with clients. Whatever can be wrong
-    with methods, options and data is found before the first run.
+    knows them, and must be known to one; so does the place, which is for methods with clients. `arguments` are those of
+    `run`. Whatever can be wrong with methods, options and data is found before the first run.
     """
     known = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
@@ -157,7 +172,7 @@ def compare(
     }
     said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
     said["protocol"] = said.get("protocol") or default_protocol(dataset)
-    data = load(dataset)
+    data = load(dataset, **_said(**{name: arguments.get(name) for name in READING}))
     said["known"] = identified(dataset, data)
     first, *others = (resolve(method, _name(dataset), seed=seed, **own[method], **said) for method in methods)
     experiment = Experiment.prepare(first, data)
@@ -193,7 +208,10 @@ class Recommender:
         return self._run
 
     def fit(self, data: Any, **arguments: Any) -> Recommender:
-        """Train on a data frame, a file, a registry name or `Interactions`; two items a user are held out."""
+        """Train on a data frame, a file, a registry name or `Interactions`; two items a user are held out.
+
+        `arguments` are those of `run`: `user` and `item` name the columns, if they have unusual names.
+        """
         self._run = run(self.method, data, rounds=self.rounds, seed=self.seed, options=self.options, **arguments)
         return self
 

@@ -158,7 +158,7 @@ def import_file(
 def remove(
     name: Annotated[str, typer.Argument(help="The name of an import, see `confed data list`.")], as_json: Json = False
 ) -> None:
-    """Remove an import. The file it was made from, and runs on it, stay."""
+    """Remove an import. The file it was made from stays; runs on the import cannot be served without it."""
     path, size = remove_import(name)
     emit(
         {"removed": name, "path": str(path), "bytes": size},

@@ -94,8 +94,8 @@ def one(method: str, dataset: str, engine: str, workers: int, rounds: int) -> di
             **place,
         )
         whole = time.monotonic() - began
-        seconds = [line["seconds"] for line in run.history][WARM_UP:-1]
-        lines = run.history[WARM_UP:-1]
+        seconds = [line["seconds"] for line in run.lines][WARM_UP:-1]
+        lines = run.lines[WARM_UP:-1]
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     moved = [line.get("place", {}) for line in lines]
     return {

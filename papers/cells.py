@@ -204,7 +204,7 @@ def details(run: confed.Run) -> dict[str, Any]:
         "own_round": {view: own_round(run, view) for view in views},
         "curve": {view: curve(run, view) for view in views},
     }
-    history = run.history
+    history = run.lines
     if "members" in history[0].get("server", {}):
         seen = participation(history, run.summary["users"])
         found["rounds_in_group"] = seen.rounds_in.tolist()
@@ -224,13 +224,13 @@ def own_round(run: confed.Run, view: str, domain: str | None = None) -> dict[str
     def key(line: Mapping[str, Any]) -> tuple[float, int]:
         return values(line, protocol.select_on)[protocol.select_metric], line["round"] * (1 if latest else -1)
 
-    chosen = max((line for line in run.history if line["views"]), key=key)
+    chosen = max((line for line in run.lines if line["views"]), key=key)
     return {"round": chosen["round"], **_metrics(values(chosen, "test"))}
 
 
 def curve(run: confed.Run, view: str) -> dict[str, list[float]]:
     """HR@10 and NDCG@10 on test data, round by round."""
-    lines = [line for line in run.history if line["views"]]
+    lines = [line for line in run.lines if line["views"]]
     metrics = {name: [round(line["views"][view]["test"][name], 2) for line in lines] for name in ("hr@10", "ndcg@10")}
     return {"round": [line["round"] for line in lines], **metrics}
 

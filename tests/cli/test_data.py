@@ -131,6 +131,31 @@ def test_import_reads_parquet(tmp_path: Path, cache: Path) -> None:
     assert call_json("import", tmp_path / "a.parquet", "--name", "p")["time"] == "none"
 
 
+def test_a_guess_at_dates_is_announced_and_can_be_said(tmp_path: Path, cache: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("customer,product,when\na,x,03/04/2024\na,y,04/03/2024\n")
+    for command in (("describe", path), ("import", path, "--name", "mine")):
+        result = CliRunner().invoke(app, [*map(str, command), "--json"], catch_exceptions=False)
+        assert json.loads(result.stdout)["users"] == 1
+        assert "notice:" in result.stderr and "is read as 2024-03-04, with the month first" in result.stderr
+        assert "--date-order dmy" in result.stderr
+    said = CliRunner().invoke(app, ["describe", str(path), "--date-order", "dmy"], catch_exceptions=False)
+    assert (said.exit_code, said.stderr) == (0, "")
+
+
+def test_remove_an_import(tmp_path: Path, cache: Path) -> None:
+    path = call_json("import", log(tmp_path), "--name", "mine", *OPTIONS)["path"]
+    size = Path(path).stat().st_size
+    assert call_json("remove", "mine") == {"removed": "mine", "path": path, "bytes": size}
+    assert call_json("list")["imported"] == []
+    call("import", log(tmp_path), "--name", "mine", *OPTIONS)
+    assert f"removed mine: {path} (" in call("remove", "mine")
+    with pytest.raises(ConfedError, match="mine: there are no imports"):
+        call("remove", "mine")
+    with pytest.raises(ConfedError, match="ml-100k is a registered dataset: only imports can be removed"):
+        call("remove", "ml-100k")
+
+
 # --- several domains --------------------------------------------------------------------------------------
 
 
@@ -244,8 +269,10 @@ def test_mistakes_propagate(tmp_path: Path, cache: Path) -> None:
         call("describe", "nothing")
     with pytest.raises(ConfedError, match="unknown dataset"):
         call("get", "nothing")
-    with pytest.raises(ConfedError, match="unknown file format 'excel'"):
-        call("import", log(tmp_path), "--name", "x", "--format", "excel")
+    with pytest.raises(ConfedError, match="unknown file format 'exel': did you mean excel"):
+        call("import", log(tmp_path), "--name", "x", "--format", "exel")
+    with pytest.raises(ConfedError, match="unknown date order"):
+        call("describe", log(tmp_path), *OPTIONS, "--date-order", "ymd")
     assert not cache.exists()
 
 

@@ -201,8 +201,9 @@ def test_time_can_be_overruled() -> None:
         ("rating", [[1], [2]], r"ratings of type List"),
         ("timestamp", [1, None], r"row 2: the time stamp is empty"),
         ("timestamp", [1.0, float("inf")], r"row 2: the time stamp is inf"),
-        ("timestamp", ["2020-01-01", "01/02/2020"], r"row 2: the time stamp is '01/02/2020'"),
+        ("timestamp", ["2020-01-01", "soon"], r"row 2: the time stamp is 'soon'"),
         ("user", [[1], [2]], r"user ids of type List"),
+        ("user", [{"id": 1}, {"id": 2}], r"user ids of type Struct"),
     ],
 )
 def test_bad_values_are_named(column: str, values: list[object], message: str) -> None:
@@ -298,3 +299,5 @@ def test_repr_is_short() -> None:
 def test_an_interactions_is_returned_as_it_is() -> None:
     data = make(SHUFFLED)
     assert Interactions.of(data) is data
+    with pytest.raises(ConfedError, match=r"data: an Interactions takes no options, got user= \(--user-column\)"):
+        Interactions.of(data, user="who")

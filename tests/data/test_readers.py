@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import time
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from confed.data.delimited import FORMATS
 from confed.data.interactions import Interactions
-from confed.data.readers import FORMATS, read, read_titles
+from confed.data.readers import read, read_titles
 from confed.errors import ConfedError
 
 
@@ -71,6 +73,8 @@ def test_without_header(tmp_path: Path) -> None:
     assert rows(words, header=False) == [("alice", "song", 1.0), ("bob", "tune", 1.0)]
     two = write(tmp_path, "c.csv", "1,7\n2,8\n")
     assert rows(two) == [("1", "7", 1.0), ("2", "8", 1.0)]
+    dated = write(tmp_path, "d.csv", "alice,song,13.4.2024\nbob,tune,3.4.2024\n")
+    assert rows(dated) == [("alice", "song", 1.0, 1_712_966_400), ("bob", "tune", 1.0, 1_712_102_400)]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +162,34 @@ def test_quotation_marks_inside_fields(tmp_path: Path) -> None:
     assert rows(path) == [("a", '12" single', 4.0), ("b\nb", 'x "y"', 5.0)]
 
 
+def test_a_strangers_file(tmp_path: Path) -> None:
+    """Names, dates and titles as a shop writes them."""
+    header = "Order ID;Customer Name;Customer ID;Product ID;Product Name;Order Date;Quantity"
+    lines = ["1;Ann;A7;p1;Cup;3.4.2024 14:05;1", "1;Ann;A7;p2;Pot;13.4.2024;2", "2;Bob;B8;p1;Cup, large;4.4.2024;1"]
+    table = read(write(tmp_path, "orders.csv", "\n".join([header, *lines])))
+    assert table.frame.rows() == [
+        ("A7", "p1", 1.0, 1_712_153_100),
+        ("A7", "p2", 1.0, 1_712_966_400),
+        ("B8", "p1", 1.0, 1_712_188_800),
+    ]
+    assert (table.titles, table.notes) == ({"p1": "Cup", "p2": "Pot"}, ())
+
+
+def test_the_order_of_day_and_month(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "client,film,date\na,x,05/05/2024\n\nb,y,04/03/2024\n")
+    (note,) = read(path).notes
+    assert note.startswith(f"{path}, line 4: '04/03/2024' is read as 2024-04-03, with the month first")
+    said = read(path, date_order="dmy")
+    assert (said.notes, said.frame["timestamp"].to_list()) == ((), [1_714_867_200, 1_709_510_400])
+    wrong = write(tmp_path, "b.csv", "client,film,date\na,x,25/12/2024\nb,y,12/25/2024\n")
+    with pytest.raises(
+        ConfedError, match=r"b.csv, line 3: the time stamp is '12/25/2024', but '25/12/2024' \(.*line 2\)"
+    ):
+        read(wrong)
+    with pytest.raises(ConfedError, match="unknown date order"):
+        read(path, date_order="ydm")  # type: ignore[arg-type]
+
+
 def test_titles(tmp_path: Path) -> None:
     header = "item_id:token\tmovie_title:token_seq\trelease_year:token\tclass:token_seq\n"
     recbole = header + "1\tToy Story\t1995\tX\n2\tunknown\t\t\n"
@@ -236,7 +268,10 @@ def test_every_format_gives_the_same_content(
     moved = records[shift % len(records) :] + records[: shift % len(records)]
     as_csv = Interactions.of(write(tmp_path, "a.csv", quoted(records, ",")))
     as_tsv = Interactions.of(write(tmp_path, "b.tsv.gz", gzip.compress(quoted(moved, "\t").encode())))
-    assert as_csv.content_hash == as_tsv.content_hash
+    names = ["user", "item", "rating", "timestamp"]
+    objects = [json.dumps(dict(zip(names, record, strict=True))) for record in moved]
+    as_json = Interactions.of(write(tmp_path, "c.jsonl", "\n".join(objects)))
+    assert as_csv.content_hash == as_tsv.content_hash == as_json.content_hash
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -287,14 +322,14 @@ def test_undecodable_bytes(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_lists_those_present(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", "member,item,rating\na,b,c\n")
+    path = write(tmp_path, "a.csv", "who,item,rating\na,b,c\n")
     with pytest.raises(
         ConfedError,
-        match=r"a.csv: no column looks like the user id; its columns are member, item, rating: .*user=",
+        match=r"a.csv: no column looks like the user id; its columns are who, item, rating: .*user=.*header=False",
     ):
         read(path)
     with pytest.raises(ConfedError, match=r"there is no column 'stars'.*rating="):
-        read(path, user="member", rating="stars")
+        read(path, user="who", rating="stars")
     bare = write(tmp_path, "b.csv", "1,2,3\n")
     with pytest.raises(ConfedError, match=r"there is no header, so columns are numbers; 'who' is none"):
         read(bare, user="who")
@@ -335,8 +370,11 @@ def test_damaged_files(tmp_path: Path) -> None:
 
 
 def test_formats_that_are_not_known(tmp_path: Path) -> None:
-    with pytest.raises(ConfedError, match=r"files ending in '.xlsx' are not supported; use .csv"):
-        read(write(tmp_path, "a.xlsx", "user,item\n1,2\n"))
+    for name in ("a.docx", "a.zip"):
+        with pytest.raises(
+            ConfedError, match=r"files ending in '.(docx|zip)' are not supported; use .csv.* or .parquet"
+        ):
+            read(write(tmp_path, name, b"PK\x03\x04 and so on"))
     path = write(tmp_path, "a.csv", "user,item\n1,2\n")
     with pytest.raises(ConfedError, match="unknown file format 'cvs': did you mean csv"):
         read(path, format="cvs")

@@ -24,6 +24,7 @@ from confed.data.registry import (
     load,
     load_dataset,
     load_domains,
+    remove_import,
     whereabouts,
 )
 from confed.data.sources import Download, Wheel
@@ -524,12 +525,62 @@ def test_names_that_cannot_be_imported(cache: Path, name: str) -> None:
     assert not cache.exists()
 
 
+def test_an_import_was_read_already(cache: Path) -> None:
+    import_dataset(Interactions.of(synthetic_users("a", "b")), "mine")
+    with pytest.raises(ConfedError, match=r"mine: an import takes no options, got item= \(--item-column\)"):
+        load("mine", item="x")
+    assert load("mine", time="order").time == "order"
+
+
+def test_imports_are_removed(cache: Path) -> None:
+    single = Interactions.of(synthetic_users("a", "b"))
+    paths = [import_dataset(single, "mine"), import_dataset(Domains.of({"x": single, "y": single}), "shops")]
+    assert set(imported()) == {"mine", "shops"}
+    with pytest.raises(ConfedError, match="unknown import 'shop': did you mean shops"):
+        remove_import("shop")
+    size = paths[0].stat().st_size
+    assert remove_import("mine") == (paths[0], size)
+    path, bytes_of_all = remove_import("shops")
+    assert path == paths[1] and bytes_of_all > 2 * size
+    assert not any(path.exists() for path in paths)
+    with pytest.raises(ConfedError, match="mine: there are no imports"):
+        remove_import("mine")
+
+
+def test_only_imports_are_removed(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ml-100k", "douban", "synthetic"):
+        with pytest.raises(ConfedError, match=f"{name} is a registered dataset: only imports can be removed"):
+            remove_import(name)
+    own = Interactions.of(synthetic_users("a")).save(tmp_path / "own" / "imported" / "mine.parquet")
+    monkeypatch.setenv("CONFED_DATA", str(tmp_path / "own"))
+    with pytest.raises(
+        ConfedError, match=re.escape(f"mine lies in your own folder (CONFED_DATA): remove {own} by hand")
+    ):
+        remove_import("mine")
+    assert own.exists()
+
+
+def test_columns_are_said_of_every_domain(tmp_path: Path, cache: Path) -> None:
+    files = [
+        put(tmp_path / f"{name}.csv", f"who,{name},on\na,x,03/04/2024\nb,y,04/04/2024\n") for name in ("book", "song")
+    ]
+    heard: list[str] = []
+    pairs = f"book={files[0]},song={files[1]}"
+    assert load_domains(pairs, user="who", timestamp="on", notice=heard.append).shared() == ["a", "b"]
+    assert [str(file) in note for file, note in zip(files, heard, strict=True)] == [True, True]
+    load(pairs, user="who", timestamp="on", date_order="dmy", notice=pytest.fail)
+    with pytest.raises(ConfedError, match=r"domain book: .*no column looks like the user id"):
+        load(pairs)
+    with pytest.raises(ConfedError, match=r"book\+song: a Domains takes no options, got user="):
+        load(Domains.of({"book": files[0], "song": files[1]}, user="who", notice=heard.append), user="who")
+
+
 def test_an_imported_name_stands_for_its_file(tmp_path, monkeypatch):
     monkeypatch.setenv("CONFED_CACHE", str(tmp_path))
-    rows = {"customer": ["a", "b"] * 5, "sku": [*"vwxyz", *"vwxyz"]}
+    rows = {"who": ["a", "b"] * 5, "what": [*"vwxyz", *"vwxyz"]}
     pl.DataFrame(rows).write_csv(tmp_path / "music.csv")
-    pl.DataFrame(rows).rename({"customer": "user", "sku": "item"}).write_csv(tmp_path / "books.csv")
-    import_dataset(load_dataset(tmp_path / "music.csv", user="customer", item="sku"), "records")
+    pl.DataFrame(rows).rename({"who": "user", "what": "item"}).write_csv(tmp_path / "books.csv")
+    import_dataset(load_dataset(tmp_path / "music.csv", user="who", item="what"), "records")
     both = load_domains(f"book={tmp_path / 'books.csv'},music=records")
     assert both["book"].users == both["music"].users == ["a", "b"]
 

@@ -144,7 +144,7 @@ def data():
 def test_a_run_from_data_to_recommendations(name, data, tmp_path):
     options = {"dim": 4, "batch_size": 8, **FEW}
     run = confed.run(name, data, rounds=2, options=options, out=tmp_path)
-    assert len(run.history) == 2
+    assert len(run.lines) == 2
     assert set(run.summary["views"]) == ({"global"} if name == "etl" else {"local", "global"})
     found = run.recommend(data["b"].users[0], 5, domain="b")
     assert len(found) == 5 and all(one.item in data["b"].items for one in found)

@@ -38,6 +38,23 @@ def test_recommender(tmp_path):
     assert len(fitted.recommend(3, k=4)) == 4
 
 
+def test_columns_of_a_frame_are_named(tmp_path):
+    frame = tiny.interactions().frame.rename({"user": "who", "item": "what", "timestamp": "on"})
+    fitted = confed.Recommender("fedmf", rounds=2, **FEW).fit(
+        frame, user="who", item="what", timestamp="on", out=tmp_path
+    )
+    assert fitted.run.settings.content_hash == tiny.interactions().content_hash
+    assert fitted.run.settings.reading == {}, "the copy that is kept has the usual names"
+    opened = confed.Run.open(fitted.run.folder.path)
+    assert opened.recommend(3, k=4) == fitted.recommend(3, k=4)
+    summaries = confed.compare(
+        ["popularity"], frame, user="who", item="what", options={"negatives": 15, "cutoffs": [5]}, out=tmp_path
+    )
+    assert summaries[0]["users"] == len(tiny.interactions().users)
+    with pytest.raises(ConfedError, match=r"an Interactions takes no options, got user= \(--user-column\)"):
+        train(user="who", out=tmp_path)
+
+
 def test_unknown_settings_name_the_nearest(tmp_path):
     with pytest.raises(confed.ConfedError, match="unknown setting 'chunks': did you mean chunk"):
         train(out=tmp_path, chunks=3)

@@ -14,7 +14,7 @@ from tests.runs.short import train, train_companies
 def test_a_run_knows_its_metrics_and_history(tmp_path):
     run = train(out=tmp_path)
     assert {"hr@10", "ndcg@5", "full_mrr@10"} <= set(run.metrics)
-    assert [line["round"] for line in run.history] == [1, 2, 3]
+    assert [line["round"] for line in run.lines] == [1, 2, 3]
 
 
 def test_recommendations_leave_out_what_the_user_has(tmp_path):

@@ -93,6 +93,7 @@ def test_what_data_is_known_to_be_survives_a_file_whatever_it_is_called(tmp_path
         (lambda: resolve("fppdm", "x", options={"patience": 3}), "a setting of the run: patience="),
         (lambda: resolve("fppdm", "x", dim=3), "say options={'dim': …}"),
         (lambda: resolve("fppdm", "x", method_options={"dim": 3}), "unknown setting 'method_options'"),
+        (lambda: resolve("fppdm", "x", reading={"user": "who"}), "unknown setting 'reading'"),
         (lambda: resolve("pfedrec", "x", protocol="papr"), "unknown protocol 'papr': did you mean paper"),
         (
             lambda: resolve("pfedrec", "x", options={"batchsize": 1}),
@@ -120,3 +121,15 @@ def test_written_settings_read_back(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text(settings.to_toml())
     assert Settings.from_toml(path) == settings
+
+
+def test_what_was_said_about_columns_is_written_down_and_nothing_is_not(tmp_path):
+    nothing = resolve("popularity", "mine.csv")
+    assert "reading" not in nothing.to_toml() and "reading" not in nothing.model_dump(), "older records have none"
+    said = nothing.model_copy(update={"reading": {"user": "who", "date_order": "dmy"}})
+    path = tmp_path / "config.toml"
+    path.write_text(said.to_toml())
+    assert Settings.from_toml(path) == said
+    path.write_text(said.to_toml().replace("date_order", "sheet"))
+    with pytest.raises(ConfedError, match=r"config\.toml: reading\.sheet"):
+        Settings.from_toml(path)

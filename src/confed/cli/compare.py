@@ -12,18 +12,24 @@ from confed.cli.options import (
     RUNS,
     Address,
     Chunk,
+    DateOrder,
     Engine,
     EvalEvery,
+    ItemColumn,
     Json,
     MinInteractions,
     Out,
     Patience,
     ProtocolName,
+    RatingColumn,
     Rounds,
     Seed,
     Seeds,
     Set,
+    TimestampColumn,
+    UserColumn,
     Workers,
+    reading,
 )
 from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
@@ -50,6 +56,11 @@ def compare(
     eval_every: EvalEvery = None,
     patience: Patience = None,
     min_interactions: MinInteractions = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     as_json: Json = False,
 ) -> None:
     """Run several methods on one dataset and print them in one table."""
@@ -80,6 +91,7 @@ def compare(
             eval_every=eval_every,
             patience=patience,
             min_interactions=min_interactions,
+            **reading(user_column, item_column, rating_column, timestamp_column, date_order),
             listener=listener,
             notice=notice,
         )

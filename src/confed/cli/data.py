@@ -1,4 +1,4 @@
-"""`confed data`: which datasets there are, fetching them, looking at them, importing one's own."""
+"""`confed data`: which datasets there are, fetching them, looking at them, importing one's own and removing it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from confed.cli.options import Json
+from confed.cli.options import (
+    DateOrder,
+    ItemColumn,
+    Json,
+    RatingColumn,
+    TimestampColumn,
+    UserColumn,
+    reading,
+)
 from confed.cli.output import console, emit
 from confed.cli.progress import download_progress, get, notice
+from confed.cli.tables import human_bytes
 from confed.data.catalogue import DOMAINS, REGISTRY, DatasetEntry, DomainsEntry
 from confed.data.shelf import domains_at_hand, find_local, imported, is_at_hand
 from confed.errors import ConfedError
@@ -20,17 +29,13 @@ if TYPE_CHECKING:
     from confed.data.domains import Domains
     from confed.data.interactions import Interactions
 
-app = typer.Typer(help="Datasets: list, get, describe, import.", no_args_is_help=True)
+app = typer.Typer(help="Datasets: list, get, describe, import, remove.", no_args_is_help=True)
 
-UserColumn = Annotated[str | None, typer.Option(help="Name of the user column (its number without header).")]
-ItemColumn = Annotated[str | None, typer.Option(help="Name of the item column.")]
-RatingColumn = Annotated[str | None, typer.Option(help="Name of the rating column; without one, all are 1.")]
-TimestampColumn = Annotated[str | None, typer.Option(help="Name of the time stamp column, if there is one.")]
 Separator = Annotated[str | None, typer.Option(help="What separates fields, for instance ';' or '::'.")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether line 1 names columns.")]
 FormatName = Annotated[
     str | None,
-    typer.Option("--format", help="csv, tsv, parquet, movielens, u.data, recbole, lastfm, tenrec."),
+    typer.Option("--format", help="csv, tsv, jsonl, excel, parquet, movielens, u.data, recbole, lastfm, tenrec."),
 ]
 TimeKind = Annotated[
     str | None,
@@ -89,6 +94,7 @@ def describe(
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
     timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     separator: Separator = None,
     header: Header = None,
     format_name: FormatName = None,
@@ -98,8 +104,8 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Count users, items and interactions of a dataset or a file; of several domains, also whom they share."""
-    columns = _columns(user_column, item_column, rating_column, timestamp_column)
-    options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
+    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
+    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     from confed.data.registry import load
 
     with download_progress() as progress:
@@ -111,7 +117,7 @@ def describe(
 @app.command("import")
 def import_file(
     file: Annotated[
-        Path | None, typer.Argument(help="CSV, TSV, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
+        Path | None, typer.Argument(help="CSV, TSV, JSON lines, Excel, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
     ] = None,
     *,
     domain: Annotated[
@@ -123,6 +129,7 @@ def import_file(
     item_column: ItemColumn = None,
     rating_column: RatingColumn = None,
     timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     separator: Separator = None,
     header: Header = None,
     format_name: FormatName = None,
@@ -133,23 +140,35 @@ def import_file(
     as_json: Json = False,
 ) -> None:
     """Keep a file of your own, or one per domain, under a name, so that every command knows it."""
-    columns = _columns(user_column, item_column, rating_column, timestamp_column)
-    options = _given({**columns, **_reading(separator, header, format_name, time_kind, encoding)})
+    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
+    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     if (file is None) == (not domain):
         raise ConfedError("give either one FILE, or --domain NAME=FILE for each of several domains")
     from confed.data.registry import domain_files, import_dataset, load
 
-    data = load(file or domain_files(domain or ()), name=name, min_interactions=min_interactions, **options)
+    source = file or domain_files(domain or ())
+    data = load(source, name=name, min_interactions=min_interactions, notice=notice, **options)
     path = import_dataset(data, name, overwrite=overwrite)
     facts = {**_facts(data), "path": str(path)}
     emit(facts, as_json, lambda: _render_facts(facts))
 
 
-def _columns(user: str | None, item: str | None, rating: str | None, timestamp: str | None) -> dict[str, Any]:
-    return {"user": user, "item": item, "rating": rating, "timestamp": timestamp}
+@app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The name of an import, see `confed data list`.")], as_json: Json = False
+) -> None:
+    """Remove an import. The file it was made from stays; runs on the import cannot be served without it."""
+    from confed.data.registry import remove_import
+
+    path, size = remove_import(name)
+    emit(
+        {"removed": name, "path": str(path), "bytes": size},
+        as_json,
+        lambda: console.print(f"removed {name}: {path} ({human_bytes(size)})", highlight=False, soft_wrap=True),
+    )
 
 
-def _reading(
+def _layout(
     separator: str | None, header: bool | None, format_name: str | None, time_kind: str | None, encoding: str
 ) -> dict[str, Any]:
     unescaped = "\t" if separator == "\\t" else separator  # a tab is hard to type in a shell

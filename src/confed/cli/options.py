@@ -60,6 +60,36 @@ Checkpoint = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", help="A TOML file: fields of the run, and a table `options` for --set.")
 ]
+UserColumn = Annotated[
+    str | None, typer.Option("--user-column", help="Of a file: its user column, by name, or by number without header.")
+]
+ItemColumn = Annotated[str | None, typer.Option("--item-column", help="Likewise the item column.")]
+RatingColumn = Annotated[
+    str | None, typer.Option("--rating-column", help="Likewise the rating column; without one, all are 1.")
+]
+TimestampColumn = Annotated[
+    str | None, typer.Option("--timestamp-column", help="Likewise the time stamp column, if there is one.")
+]
+DateOrder = Annotated[
+    str | None, typer.Option("--date-order", help="dmy or mdy: whether 03/04/2024 is in April or in March.")
+]
 RUNS = Path("runs")
 """Where the command line keeps runs unless it is told otherwise."""
 DATASET = "A name from `confed data list`, a file, or files of several domains: book=a.csv,music=b.csv."
+
+
+def reading(
+    user_column: str | None,
+    item_column: str | None,
+    rating_column: str | None,
+    timestamp_column: str | None,
+    date_order: str | None,
+) -> dict[str, str | None]:
+    """How to read a file, by the names that `confed.run` and `confed.load_dataset` have for it."""
+    return {
+        "user": user_column,
+        "item": item_column,
+        "rating": rating_column,
+        "timestamp": timestamp_column,
+        "date_order": date_order,
+    }

@@ -16,22 +16,29 @@ from confed.cli.options import (
     Checkpoint,
     Chunk,
     Config,
+    DateOrder,
     Engine,
     EvalEvery,
+    ItemColumn,
     Json,
     MinInteractions,
     Out,
     Patience,
     ProtocolName,
+    RatingColumn,
     Rounds,
     Seed,
     Seeds,
     Set,
+    TimestampColumn,
+    UserColumn,
     Workers,
+    reading,
 )
 from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.cli.tables import defaults_line, human_bytes, results
+from confed.data.columns import READING
 from confed.data.shelf import require_source
 from confed.errors import ConfedError, unknown_name
 from confed.methods.registry import require_method
@@ -73,6 +80,11 @@ def run(
     patience: Patience = None,
     min_interactions: MinInteractions = None,
     checkpoint_seconds: Checkpoint = None,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     as_json: Json = False,
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
@@ -80,6 +92,7 @@ def run(
     said |= {"chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
     place: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
     said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
+    said |= reading(user_column, item_column, rating_column, timestamp_column, date_order)
     if resume is not None:
         others = [config, options, folder, like, no_holdout or None]
         others += [value for name, value in said.items() if name not in {"rounds", *place}]
@@ -153,6 +166,7 @@ WORTH_SAYING = 0.01
 """The least share of test items without training that is mentioned."""
 
 _CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
+_CONFIG_TYPES |= dict.fromkeys(READING, str)
 
 
 def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -22,9 +22,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from confed.data.columns import ROLES
+from confed.data.columns import ROLES, refuse
 from confed.data.interactions import Interactions, codes
 from confed.data.shelf import MANIFEST
+from confed.data.sources import Notice
 from confed.errors import ConfedError, said_of, unknown_name
 from confed.files import written_beside
 
@@ -55,14 +56,16 @@ class Domains:
                 raise _NoSharedUserError(self, domain)
 
     @classmethod
-    def of(cls, source: Any, name: str | None = None, **reading: Any) -> Domains:
+    def of(cls, source: Any, name: str | None = None, *, notice: Notice | None = None, **reading: Any) -> Domains:
         """From a mapping of domain to what `Interactions.of` takes, a folder that `save` wrote, or a Domains.
 
         The options are those of `Interactions.of` and count for every domain.
         """
         if isinstance(source, Domains):
+            refuse(reading, source.name, "a Domains")
             return source if name in {None, source.name} else replace(source, name=name)
         if isinstance(source, Mapping):
+            reading["notice"] = notice
             parts = {domain: _read_part(domain, part, reading) for domain, part in source.items()}
             return cls(parts, name or "+".join(map(str, source)))
         if not isinstance(source, str | Path):

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from confed.data import readers
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import ROLES, Table, from_frame, require_roles
+from confed.data.columns import ROLES, refuse, require_roles
+from confed.data.sources import Notice, announce
+from confed.data.values import Table, from_frame
 from confed.errors import ConfedError, unknown_name
 from confed.files import written_beside
 
@@ -94,26 +96,30 @@ class Interactions:
         time: Time | None = None,
         titles: Mapping[str, str] | None = None,
         pseudo_time: PseudoTime | None = None,
+        notice: Notice | None = None,
         **reading: Any,
     ) -> Interactions:
         """From a path, a pandas or polars frame, an Arrow table, or an Interactions (returned as it is).
 
         `columns` maps user, item, rating, timestamp to the source's names where these are unusual. Further
-        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp=.
-        Without ratings every rating is 1. `time` overrides what the columns say: `none` ignores stamps,
-        `order` without stamps trusts the order of the rows.
+        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp= and
+        date_order=. Without ratings every rating is 1. `time` overrides what the columns say: `none` ignores
+        stamps, `order` without stamps trusts the order of the rows. `notice` hears what had to be guessed.
         """
         if isinstance(source, Interactions):
+            refuse([*(columns or ()), *reading], source.name, "an Interactions")
             return source
         named = {**(columns or {}), **{role: reading.pop(role) for role in ROLES if reading.get(role)}}
         if isinstance(source, str | Path):
             require_roles(named)
             table = readers.read(source, **named, **reading)
             name = name or table.name or Path(source).name.split(".")[0]
-        elif reading:
-            raise ConfedError(f"{', '.join(reading)}: these options are for files, the source is a frame")
+        elif files := reading.keys() - {"date_order"}:
+            raise ConfedError(f"{', '.join(sorted(files))}: these options are for files, the source is a frame")
         else:
-            table = from_frame(_as_polars(source), named)
+            table = from_frame(_as_polars(source), named, **reading)
+        for note in table.notes:
+            (notice or _say_once)(f"notice: {note}")
         return cls(
             frame=_with_stamps(table, time, name or "data"),
             time=time or table.time,
@@ -200,6 +206,12 @@ class Interactions:
         with written_beside(path) as draft:
             self.frame.write_parquet(draft, metadata={readers.METADATA_KEY: json.dumps(about)})
         return path
+
+
+@cache
+def _say_once(note: str) -> None:
+    """A comparison reads its data several times."""
+    announce(note)
 
 
 def codes(column: pl.Series) -> tuple[list[str], pl.Series]:

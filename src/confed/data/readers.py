@@ -1,81 +1,30 @@
-"""Files to one typed table, whatever their format.
-
-Everything textual (CSV, TSV, MovieLens, RecBole, Last.fm, Tenrec) is one parser with different settings, see
-`FORMATS`. Reading is fast because polars parses; when polars stumbles or its result looks odd (short or blank
-lines), the file is read again with Python's own `csv`, which is slow but knows the line of every record.
-Errors therefore name the file and the line, and good files do not pay for it.
-"""
+"""Files to one typed table, whatever their format, and files of titles."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
-from confed.data.columns import (
-    ROLES,
-    Table,
-    is_usual,
-    places_by_name,
-    places_by_number,
-    plain_name,
-    typed,
-)
+from confed.data.columns import ROLES, is_usual, places_by_name, plain_name
+from confed.data.contents import content, decoded, first_line
+from confed.data.dates import DateOrder
+from confed.data.delimited import FORMATS, Format, Text, read_text
+from confed.data.excel import read_excel
+from confed.data.jsonlines import read_json_lines
+from confed.data.values import Table, typed
 from confed.errors import ConfedError, unknown_name
 
 METADATA_KEY = "confed"
 """Parquet files of ours carry under this key what four columns cannot say (see `Interactions.save`)."""
 
-_TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".inter")
-_UNIT_SEPARATOR = "\x1f"  # stands in for separators of several characters, which polars and csv cannot take
-_MILLISECONDS = 100_000_000_000  # read as seconds this is the year 5138
-
-
-@dataclass(frozen=True)
-class Format:
-    """The settings by which one textual format differs from another."""
-
-    separator: str | None = None
-    """None: found from the first line."""
-    header: bool | None = None
-    """None: found from the first line."""
-    quote: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """Roles whose column has an unusual name."""
-    finish: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    """Applied to the typed columns at the end."""
-
-
-def _to_seconds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Last.fm's stamps are milliseconds; a copy that is already in seconds stays as it is."""
-    if "timestamp" not in frame.columns:
-        return frame
-    stamp = pl.col("timestamp")
-    return frame.with_columns(timestamp=pl.when(stamp > _MILLISECONDS).then(stamp // 1000).otherwise(stamp))
-
-
-def _clicked(frame: pl.DataFrame) -> pl.DataFrame:
-    """A Tenrec row is an exposure, an interaction is a click: FedRAP's loader keeps click > 0 as well."""
-    return frame.filter(pl.col("rating") > 0)
-
-
-FORMATS: dict[str, Format] = {
-    "csv": Format(quote='"'),
-    "tsv": Format(separator="\t", quote='"'),
-    "movielens": Format(separator="::", header=False),
-    "u.data": Format(separator="\t", header=False),
-    "recbole": Format(separator="\t", header=True),
-    "lastfm": Format(separator="\t", header=True, finish=_to_seconds),
-    "tenrec": Format(separator=",", header=True, columns={"rating": "click"}, finish=_clicked),
-}
+_TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".inter", ".jsonl", ".ndjson", ".json")
+_BINARY_SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".xlsx": "excel"}
+_FIRST_BYTES = {b"PAR1": "parquet", b"PK\x03\x04": "excel"}
+_ALL_FORMATS = (*FORMATS, "jsonl", "parquet", "excel")
 
 
 def read(
@@ -86,25 +35,31 @@ def read(
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    date_order: DateOrder | None = None,
     separator: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
 ) -> Table:
     """The interactions in `path`, whose format is found from its name and first line unless it is given.
 
-    `user`, `item`, `rating` and `timestamp` name the columns where the usual names do not find them. In a
-    file without header columns are called 1, 2, 3, ... and default to user, item, rating, timestamp.
+    `user`, `item`, `rating` and `timestamp` name the columns where the usual names do not find them. In a file without
+    header columns are called 1, 2, 3, ... and default to user, item, rating, timestamp. `date_order` says whether
+    03/04/2024 is a day of April (dmy) or of March (mdy).
     """
     path = Path(path)
     given = {role: name for role, name in zip(ROLES, (user, item, rating, timestamp), strict=True) if name}
-    if format == "parquet" or (format is None and _is_parquet(path)):
-        return _read_parquet(path, given)
-    text = _decode(path, _content(path), encoding)
-    described = bool(given or separator or header is not None)
-    kind = format or _detect(path, text, described)
-    if kind not in FORMATS:
-        raise unknown_name("file format", kind, [*FORMATS, "parquet"])
-    return _read_text(_Text.of(path, text, FORMATS[kind], separator, header), FORMATS[kind], given)
+    if format is not None and format not in _ALL_FORMATS:
+        raise unknown_name("file format", format, _ALL_FORMATS)
+    kind = format or _binary_format(path)
+    if kind == "parquet":
+        return _read_parquet(path, given, date_order)
+    if kind == "excel":
+        return read_excel(path, given, date_order, header=header)
+    text = decoded(path, content(path), encoding)
+    kind = kind or _text_format(path, text, described=bool(given or separator or header is not None))
+    if kind == "jsonl":
+        return read_json_lines(path, text, given, date_order)
+    return read_text(Text.of(path, text, FORMATS[kind], separator, header), FORMATS[kind], given, date_order)
 
 
 _TITLE_LAYOUTS = {
@@ -118,13 +73,13 @@ _TITLE_LAYOUTS = {
 
 def read_titles(path: Path) -> dict[str, str]:
     """Item id to title: the first two columns of MovieLens', Last.fm's, RecBole's or a CSV file."""
-    data = _content(path)
+    data = content(path)
     try:
-        text = _decode(path, data, "utf-8")
+        text = decoded(path, data, "utf-8")
     except ConfedError:
-        text = _decode(path, data, "latin-1")  # MovieLens wrote its titles before UTF-8
+        text = decoded(path, data, "latin-1")  # MovieLens wrote its titles before UTF-8
     kind = _TITLE_LAYOUTS.get(path.name) or _TITLE_LAYOUTS[path.suffix]
-    layout = _Text.of(path, text, kind, None, None)
+    layout = Text.of(path, text, kind, None, None)
     year = next((i for i, name in enumerate(layout.names) if plain_name(name) == "releaseyear"), None)
     titles = {}
     for _, fields in layout.records():
@@ -133,67 +88,36 @@ def read_titles(path: Path) -> dict[str, str]:
     return titles
 
 
-# --- bytes and format -------------------------------------------------------------------------------------
+# --- formats ----------------------------------------------------------------------------------------------------
 
 
-def _content(path: Path) -> bytes:
-    """All bytes of a file, decompressed if it is gzipped."""
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-    except FileNotFoundError:
-        raise ConfedError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise ConfedError(f"{path} is a folder: name a file in it") from None
-    except EOFError:
-        raise ConfedError(
-            f"{path}: the gzip data stops before its end; the file is truncated, copy or download it again"
-        ) from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise ConfedError(f"{path}: damaged gzip data ({error}); copy or download the file again") from error
-    except OSError as error:
-        raise ConfedError(f"{path}: cannot be read ({error.strerror or error})") from error
+def _suffix(path: Path) -> str:
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
-def _decode(path: Path, data: bytes, encoding: str) -> str:
-    try:
-        text = data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except LookupError:
-        raise ConfedError(
-            f"{path}: unknown text encoding {encoding!r}; usual ones are utf-8, latin-1, utf-16"
-        ) from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfedError(
-            f"{path}, line {line}: byte 0x{data[error.start]:02x} is not {encoding} text; if the file is in "
-            "another encoding, name it with encoding= (--encoding), for instance latin-1 or utf-16"
-        ) from None
-    if not text.strip():
-        raise ConfedError(f"{path} is empty: expected one interaction per line")
-    return text
-
-
-def _is_parquet(path: Path) -> bool:
-    if path.suffix.lower() in {".parquet", ".pq"}:
-        return True
+def _binary_format(path: Path) -> str | None:
+    """What the name says, or else the first bytes; None for text."""
+    if found := _BINARY_SUFFIXES.get(path.suffix.lower()):
+        return found
     try:
         with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
+            found = _FIRST_BYTES.get(file.read(4))
     except OSError:
-        return False  # reading it as text gives the proper message
-
-
-def _detect(path: Path, text: str, described: bool) -> str:
-    """The format's name. Where the user described columns or separator, only the plain formats are meant."""
-    suffix = Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-    if suffix and suffix not in _TEXT_SUFFIXES:
+        found = None  # reading it as text gives the proper message
+    if found != "parquet" and (suffix := _suffix(path)) and suffix not in _TEXT_SUFFIXES:
         raise ConfedError(
-            f"{path}: files ending in {suffix!r} are not supported; use {', '.join(_TEXT_SUFFIXES)} (each "
-            f"also .gz) or .parquet, or name the format, format= (--format): {', '.join(FORMATS)}, parquet"
+            f"{path}: files ending in {suffix!r} are not supported; use {', '.join(_TEXT_SUFFIXES)} (each also .gz), "
+            f".xlsx or .parquet, or name the format, format= (--format): {', '.join(_ALL_FORMATS)}"
         )
-    first = _first_line(text)
+    return found
+
+
+def _text_format(path: Path, text: str, *, described: bool) -> str:
+    """The format's name. Where the user described columns or separator, only the plain formats are meant."""
+    suffix, first = _suffix(path), first_line(text)
     names = [plain_name(name) for name in re.split(r"[,\t]", first)]
     guesses = {
+        "jsonl": suffix in {".jsonl", ".ndjson", ".json"} or first.lstrip().startswith("{"),
         "recbole": suffix == ".inter" or ":token" in first,
         "tsv": suffix in {".tsv", ".tab"},
         "csv": described,
@@ -206,149 +130,10 @@ def _detect(path: Path, text: str, described: bool) -> str:
     return next((name for name, fits in guesses.items() if fits), "csv")
 
 
-def _first_line(text: str) -> str:
-    line = re.search(r"[^\r\n]+", text)
-    return line.group() if line else ""
+# --- Parquet ----------------------------------------------------------------------------------------------------
 
 
-# --- text -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Text:
-    """A text file whose layout is settled."""
-
-    path: Path
-    text: str
-    separator: str
-    quote: str | None
-    header: bool = False
-    names: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, path: Path, text: str, kind: Format, separator: str | None, header: bool | None) -> _Text:
-        named = separator or kind.separator or _sniff_separator(_first_line(text))
-        if len(named) > 1:
-            text = text.replace(named, _UNIT_SEPARATOR)
-        layout = cls(path, text, named if len(named) == 1 else _UNIT_SEPARATOR, kind.quote)
-        line, fields = next(layout._all_records())
-        if len(fields) < 2:
-            raise ConfedError(
-                f"{path}, line {line}: only one column with separator {named!r}: {fields[0][:80]!r}; "
-                "name the right one with separator= (--separator)"
-            )
-        header = kind.header if header is None else header
-        header = _looks_like_header(fields) if header is None else header
-        names = [name.strip() for name in fields] if header else [str(i + 1) for i in range(len(fields))]
-        return replace(layout, header=header, names=names)
-
-    def columns(self, places: Sequence[int]) -> list[pl.Series]:
-        """The text of the columns at `places`, one value per record."""
-        frame = self._fast()
-        if frame is not None:
-            return [frame.to_series(place) for place in places]
-        rows = [fields for _, fields in self.records()]
-        if not rows:
-            raise ConfedError(f"{self.path} has a header but no rows: expected one interaction per line")
-        return [pl.Series([fields[place] for fields in rows], dtype=pl.String) for place in places]
-
-    def _fast(self) -> pl.DataFrame | None:
-        """What polars makes of it, or None where only a slow reading can tell what is meant."""
-        if self.text[0] in "\r\n":
-            return None
-        try:
-            frame = pl.read_csv(
-                self.text.rstrip("\r\n").encode(),
-                has_header=self.header,
-                separator=self.separator,
-                quote_char=self.quote,
-                infer_schema=False,
-            )
-        except pl.exceptions.PolarsError:
-            return None
-        # polars fills up short and blank lines with nulls, and gives nulls for empty last fields as well.
-        odd = frame.width != len(self.names) or frame.height == 0 or frame.to_series(-1).null_count() > 0
-        return None if odd else frame
-
-    def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Line number and fields of each record; every record has as many fields as the first."""
-        records = self._all_records()
-        if self.header:
-            next(records)
-        for line, fields in records:
-            if len(fields) != len(self.names):
-                first = "the header" if self.header else "the first line"
-                raise ConfedError(
-                    f"{self.path}, line {line}: {len(fields)} field(s) where {first} has {len(self.names)}; "
-                    "complete or remove the line (is a quotation mark left open, or the file cut off?)"
-                )
-            yield line, fields
-
-    def _all_records(self) -> Iterator[tuple[int, list[str]]]:
-        lines = csv.reader(
-            io.StringIO(self.text, newline=""),
-            delimiter=self.separator,
-            quotechar=self.quote,
-            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-        )
-        start = 1
-        try:
-            for fields in lines:
-                if fields:
-                    yield start, fields
-                start = lines.line_num + 1
-        except csv.Error as error:
-            raise ConfedError(
-                f"{self.path}, line {start}: {error}; is a quotation mark opened there and never closed?"
-            ) from error
-
-    def where(self, row: int) -> str:
-        line = next(line for number, (line, _) in enumerate(self.records()) if number == row)
-        return f"{self.path}, line {line}"
-
-
-def _sniff_separator(first: str) -> str:
-    return next((separator for separator in ("\t", "::", ",", ";", "|") if separator in first), " ")
-
-
-def _looks_like_header(fields: Sequence[str]) -> bool:
-    """Data has a number behind the two ids, or is nothing but two ids of which one at least is a number."""
-    return not any(_is_number(text) for text in (fields[2:] or fields))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_text(text: _Text, kind: Format, given: Mapping[str, str]) -> Table:
-    if text.header:
-        fixed = {role: name for role, name in kind.columns.items() if name in text.names}
-        places = places_by_name(text.names, {**fixed, **given}, str(text.path))
-    else:
-        places = places_by_number(text.names, given, str(text.path))
-    if kind is FORMATS["lastfm"] and "timestamp" not in places and "month" in text.names:
-        raise ConfedError(
-            f"{text.path} has days, months and years instead of time stamps: read "
-            "user_taggedartists-timestamps.dat from the same archive"
-        )
-    columns = dict(zip(places, text.columns(list(places.values())), strict=True))
-    table = typed(columns, text.where)
-    if kind.finish is None:
-        return table
-    frame = kind.finish(table.frame)
-    if frame.height == 0:
-        raise ConfedError(f"{text.path}: no row has a {text.names[places['rating']]} above 0")
-    return Table(frame, table.time)
-
-
-# --- Parquet ----------------------------------------------------------------------------------------------
-
-
-def _read_parquet(path: Path, given: Mapping[str, str]) -> Table:
+def _read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | None) -> Table:
     if not path.is_file():
         raise ConfedError(f"{path}: no such file")
     try:
@@ -362,7 +147,7 @@ def _read_parquet(path: Path, given: Mapping[str, str]) -> Table:
     if frame.height == 0:
         raise ConfedError(f"{path} is empty: it has columns but no rows")
     columns = {role: frame[names[place]] for role, place in places.items()}
-    table = typed(columns, lambda row: f"{path}, row {row + 1}")
+    table = typed(columns, lambda row: f"{path}, row {row + 1}", date_order)
     if not saved:
         return table
     return Table(table.frame, saved["time"], saved["name"], saved["pseudo_time"], saved["titles"])

@@ -15,6 +15,7 @@ from typing import Any
 
 from confed.data import sources
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
+from confed.data.columns import READING, refuse
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
@@ -71,7 +72,7 @@ def load_dataset(
     if isinstance(source, str):
         data = _named(source, options, progress, notice)
     else:
-        data = Interactions.of(source, **options)
+        data = Interactions.of(source, notice=notice, **options)
     return data.keep_users(min_interactions)
 
 
@@ -80,13 +81,14 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
     if kind == "synthetic":
         return synthetic(**_synthetic_options(Recipe, told, options))
     if source in REGISTRY:
-        _refuse(options, source)
+        refuse(options, source, "a registered dataset")
         return _registered(REGISTRY[source], progress, notice)
     kept = imported().get(source)
     if kept is not None:
+        refuse([option for option in options if option in READING], source, "an import")
         return Interactions.of(kept, **{"name": source, **options})
     require_source(source)
-    return Interactions.of(Path(source).expanduser(), **options)
+    return Interactions.of(Path(source).expanduser(), notice=notice, **options)
 
 
 def load_domains(
@@ -106,7 +108,7 @@ def load_domains(
     if isinstance(source, str):
         data = _named_domains(source, options, progress, notice)
     else:
-        data = Domains.of(source, **options)
+        data = Domains.of(source, notice=notice, **options)
     return data.keep_users(min_interactions, distinct=False)
 
 
@@ -115,14 +117,15 @@ def _named_domains(source: str, options: dict[str, Any], progress: Progress | No
     if kind == "synthetic":
         return synthetic_domains(**_synthetic_options(DomainsRecipe, told, options))
     if source in DOMAINS:
-        _refuse(options, source)
+        refuse(options, source, "a registered dataset")
         return _registered_domains(DOMAINS[source], progress, notice)
     if has_domains(source):
         kept = imported().get(source)
         if kept is not None:
             return Domains.of(kept, **{"name": source, **options})
         path = Path(source).expanduser()
-        return Domains.of(path if path.exists() else domain_files(_SEPARATOR.split(source)), **options)
+        files = path if path.exists() else domain_files(_SEPARATOR.split(source))
+        return Domains.of(files, notice=notice, **options)
     if source in names() or Path(source).expanduser().exists():
         raise ConfedError(
             f"{source} has one domain, several are needed: say book=a.csv,music=b.csv, or one of {', '.join(DOMAINS)}"
@@ -164,11 +167,6 @@ def _too_many_domains(source: Any) -> ConfedError:
         f"{label} has several domains: choose a method for several domains (`confed methods` lists them), or give "
         "the file of one domain alone"
     )
-
-
-def _refuse(options: Mapping[str, Any], name: str) -> None:
-    if options:
-        raise ConfedError(f"{name}: a registered dataset takes no options, got {', '.join(options)}")
 
 
 # --- registered datasets ----------------------------------------------------------------------------------------
@@ -287,6 +285,24 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
     if is_domain_folder(folder):
         shutil.rmtree(folder)
     return file
+
+
+def remove_import(name: str) -> tuple[Path, int]:
+    """Remove what `import_dataset` kept under this name: where it was, and how many bytes."""
+    if name in REGISTRY or name in DOMAINS or name == "synthetic":
+        raise ConfedError(f"{name} is a registered dataset: only imports can be removed")
+    path = imported().get(name)
+    if path is None:
+        raise unknown_name("import", name, imported()) if imported() else ConfedError(f"{name}: there are no imports")
+    if not path.is_relative_to(sources.cache_dir()):
+        raise ConfedError(f"{name} lies in your own folder (CONFED_DATA): remove {path} by hand")
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    return path, size
 
 
 # --- synthetic --------------------------------------------------------------------------------------------------

@@ -74,9 +74,9 @@ Found = tuple[str, tuple[go.Figure, ...]]
 
 
 def _learning(run: Run) -> Found:
-    figures = [learning_curves(run.history, metric).figure() for metric in _METRICS]
-    if any(line["loss"] is not None for line in run.history) and not _noted(run, "losses"):
-        figures.append(loss_curve(run.history).figure())
+    figures = [learning_curves(run.lines, metric).figure() for metric in _METRICS]
+    if any(line["loss"] is not None for line in run.lines) and not _noted(run, "losses"):
+        figures.append(loss_curve(run.lines).figure())
     chosen = f"The round that validation chose is {run.summary['best_round']}, by the {run.summary['view']} view."
     means = "means over domains, " if run.domains else ""
     return f"Against sampled candidates, {means}in percent. {chosen}", tuple(figures)
@@ -87,23 +87,23 @@ _METRICS = ("hr@10", "ndcg@10")
 
 def _noted(run: Run, name: str) -> bool:
     """Whether the server's notes have this."""
-    return name in run.history[0].get("server", {})
+    return name in run.lines[0].get("server", {})
 
 
 def _domains(run: Run) -> Found | None:
     if not run.domains:
         return None
-    figures = [domain_curves(run.history, metric, run.summary["view"]).figure() for metric in _METRICS]
+    figures = [domain_curves(run.lines, metric, run.summary["view"]).figure() for metric in _METRICS]
     if _noted(run, "losses"):
-        figures.append(domain_losses(run.history).figure())
+        figures.append(domain_losses(run.lines).figure())
     return "One round is chosen for all domains, by their mean; a domain alone might choose another.", tuple(figures)
 
 
 def _costs(run: Run) -> Found:
-    figures = [seconds_curve(run.history).figure()]
+    figures = [seconds_curve(run.lines).figure()]
     text = f"{run.summary['seconds']:.0f} seconds in all, peak memory {run.summary['peak_rss_mb']:.0f} MB."
     if run.summary["upload_bytes"]:
-        figures.append(traffic(run.history).figure())
+        figures.append(traffic(run.lines).figure())
         text += f" Traffic counts {_TRAVELS_BETWEEN_COMPANIES if run.domains else _TRAVELS}"
     return text, tuple(figures)
 
@@ -115,14 +115,14 @@ _TRAVELS_BETWEEN_COMPANIES = "rows about people whom several companies know; a c
 def _noise(run: Run) -> Found | None:
     if not _noted(run, "noise") or not run.domains:
         return None
-    note = next(iter(run.history[0]["server"]["noise"].values()))
+    note = next(iter(run.lines[0]["server"]["noise"].values()))
     text = (
         f"What a company says of a person is clipped to length {note['clip']:g}; then every number gets Gaussian noise "
         f"of deviation {note['noise_deviation']:g}. That hides a row in one upload with "
         f"ε = {note['epsilon_of_one_upload']:.3g} at δ = 1e-5 (above 1 that is an order of magnitude only); rounds and "
         f"companies add up, and a person's interactions shape other people's rows as well."
     )
-    return text, (lengths_sent(run.history).figure(), clipped_shares(run.history).figure())
+    return text, (lengths_sent(run.lines).figure(), clipped_shares(run.lines).figure())
 
 
 def _preferences(run: Run) -> Found | None:
@@ -142,7 +142,7 @@ def _preferences(run: Run) -> Found | None:
 def _participation(run: Run) -> Found | None:
     if not _noted(run, "members"):
         return None
-    seen = participation(run.history, run.summary["users"])
+    seen = participation(run.lines, run.summary["users"])
     text = (
         f"On average {100 * seen.mean_share:.1f} % of the clients were in a group that got its own mean; "
         f"{100 * seen.share_above():.1f} % were in one in more than 70 % of the rounds."

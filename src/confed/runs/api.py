@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from confed.data.columns import READING
+from confed.data.dates import DateOrder
 from confed.data.domains import Domains
+from confed.data.interactions import Interactions
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
@@ -25,19 +29,28 @@ from confed.runs.pooling import pool
 from confed.runs.prepare import Experiment
 from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated
 
-DEFAULT_OUT = Path("runs")
+DEFAULT_METHOD = "fedmf"
+"""Of the methods across devices the one with the best figures under `strict` that takes seconds (README)."""
+IN_MEMORY = "data"
+"""What data is called that has no name of its own."""
 
 
 def run(
-    method: str,
-    dataset: Any,
+    method: str | None = None,
+    dataset: Any = None,
     *,
+    like: Run | str | Path | None = None,
     protocol: str | None = None,
     holdout: bool = True,
     rounds: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     options: Mapping[str, Any] | None = None,
-    out: str | Path = DEFAULT_OUT,
+    user: str | None = None,
+    item: str | None = None,
+    rating: str | None = None,
+    timestamp: str | None = None,
+    date_order: DateOrder | None = None,
+    out: str | Path | None = None,
     folder: str | Path | None = None,
     listener: Listener | None = None,
     notice: Notice | None = None,
@@ -46,43 +59,77 @@ def run(
     """Train `method` on `dataset` (a registry name, a path, a data frame, `Interactions`, or one of these for each of
     several domains) and evaluate it. With `holdout=False` all of a user's data is trained on, and nothing is measured.
 
-    `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings`
-    such as `chunk`, `patience` or `eval_every`. The run is kept in `folder`, or in a fresh folder below `out`. What is
-    worth knowing about small data goes to `notice`, or else to standard error.
+    `like` is another run, or its folder: whatever is not said is as it was there; without holdout, up to the round that
+    was chosen there. `user`, `item`, `rating` and `timestamp` name the columns of a file or a frame where the usual
+    names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options` are
+    hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as `chunk`,
+    `patience` or `eval_every`.
+
+    The run is kept in `folder`, or in a fresh folder below `out`; if neither is said, as long as it is in use
+    (`Run.save`). What is worth knowing about the data goes to `notice`, or else to standard error.
     """
+    reading = _said(user=user, item=item, rating=rating, timestamp=timestamp, date_order=date_order)
+    said = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
+    told = _said(**said) | settings | {"options": dict(options or {}), "reading": reading}
+    if like is not None:
+        told = _completed(told, as_in(like, holdout=holdout))
+    if "method" not in told or "dataset" not in told:
+        raise ConfedError("say what to run: a method and a dataset, or another run (--like) to do as it did")
+    _require_rounds(told["method"], told.get("rounds"), holdout=holdout)
+    experiment, data = _prepared(**told, holdout=holdout, notice=notice)
+    temporary = TemporaryDirectory(prefix="confed-") if folder is None and out is None else None
+    where = Path(folder or out or (temporary.name if temporary else ""))
+    kept = RunFolder.create(experiment.settings, where, exact=folder is not None)
+    if _name(told["dataset"]) == IN_MEMORY:
+        data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
+    execute(experiment, kept, listener)
+    return Run(kept, experiment, temporary)
+
+
+def _prepared(
+    method: str,
+    dataset: Any,
+    *,
+    reading: Mapping[str, str],
+    holdout: bool,
+    notice: Notice | None,
+    protocol: str | None = None,
+    **settings: Any,
+) -> tuple[Experiment, Interactions | Domains]:
+    """The experiment, with notices said, and the data as it was loaded."""
     if "known" in settings:
         raise ConfedError("known follows from the data, which says by its content what it is: leave it out")
     reset_peak()
-    name = _name(dataset)
     resolved = partial(
-        resolve,
-        method,
-        name,
-        protocol=_protocol(dataset, protocol, holdout=holdout),
-        options=options,
-        rounds=rounds,
-        seed=seed,
-        **settings,
+        resolve, method, _name(dataset), protocol=_protocol(dataset, protocol, holdout=holdout), **settings
     )
-    _require_rounds(method, rounds, holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
-    data = load(dataset)
+    data = load(dataset, notice=notice, **reading)
+    source = whereabouts(dataset)
     chosen = resolved(known=identified(dataset, data)).model_copy(
-        update={"content_hash": data.content_hash, "source": whereabouts(dataset)}
+        update={"content_hash": data.content_hash, "source": source, "reading": reading if source else {}}
     )
     experiment = Experiment.prepare(chosen, data)
     for text in experiment.notices:
         announce(text, notice)
-    kept = RunFolder.create(experiment.settings, Path(folder or out), exact=folder is not None)
-    if name == "data":
-        data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
-    execute(experiment, kept, listener)
-    return Run(kept, experiment)
+    return experiment, data
+
+
+def _completed(told: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """What was said, and for the rest what another run was told."""
+    if told.get("method", other["method"]) != other["method"]:
+        raise ConfedError(f"--like leads to a run of {other['method']}, not of {told['method']}: leave one of them out")
+    reading = told["reading"] if "dataset" in told else other["reading"]
+    return {**other, **told, "options": {**other["options"], **told["options"]}, "reading": reading}
 
 
 def _name(dataset: Any) -> str:
-    """What a run calls its data; data in memory has no name."""
-    return str(dataset) if isinstance(dataset, str | Path) else "data"
+    """What a run calls its data."""
+    return str(dataset) if isinstance(dataset, str | Path) else IN_MEMORY
+
+
+def _said(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _protocol(dataset: Any, said: str | None, *, holdout: bool) -> str:
@@ -118,6 +165,7 @@ def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
         "rounds": own.rounds if holdout else int(found.summary["best_round"]),
         "seed": own.seed,
         "dtype": own.dtype,
+        "reading": own.reading if memory is None else {},
         **({"protocol": protocol.name} if holdout else {}),
         **({"min_interactions": own.min_interactions} if own.min_interactions else {}),
     }
@@ -163,11 +211,11 @@ def run_seeds(
     method: str, dataset: Any, seeds: Iterable[int], *, notice: Notice | None = None, **arguments: Any
 ) -> dict[str, Any]:
     """Several seeds of one run; the summary holds `runs`, and the `mean` and `std` of every metric."""
-    once = _once(notice)
+    once = said_once(notice)
     return pool([run(method, dataset, seed=seed, notice=once, **arguments).summary for seed in seeds])
 
 
-def _once(notice: Notice | None) -> Notice:
+def said_once(notice: Notice | None) -> Notice:
     """Says nothing twice."""
     said = set()
 
@@ -197,8 +245,8 @@ def compare(
     """One pooled summary per method.
 
     `rounds` is for those that train in rounds; closed forms take one. `chunk` and an option go to every method that
-    knows them, and must be known to one; so does the place, which is for methods with clients. Whatever can be wrong
-    with methods, options and data is found before the first run.
+    knows them, and must be known to one; so does the place, which is for methods with clients. `arguments` are those of
+    `run`. Whatever can be wrong with methods, options and data is found before the first run.
     """
     known = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
@@ -218,13 +266,14 @@ def compare(
     }
     said = {name: value for name, value in arguments.items() if name in Settings.model_fields}
     said["protocol"] = _protocol(dataset, said.get("protocol"), holdout=True)
-    data = load(dataset)
+    once = said_once(notice)
+    data = load(dataset, notice=once, **_said(**{name: arguments.get(name) for name in READING}))
     said["known"] = identified(dataset, data)
     first, *others = (resolve(method, _name(dataset), seed=seed, **own[method], **said) for method in methods)
     experiment = Experiment.prepare(first, data)
     for settings in others:
         experiment.of_method(settings)
-    every, once = range(seed, seed + seeds), _once(notice)
+    every = range(seed, seed + seeds)
     return [run_seeds(method, dataset, every, notice=once, **own[method], **arguments) for method in methods]
 
 
@@ -237,14 +286,31 @@ class Recommender:
     """The shortest way from a data frame to recommendations.
 
     >>> Recommender(method="pfedrec").fit(my_dataframe).recommend("alice", k=10)
+
+    `options` are hyper-parameters of the method and switches of the protocol.
     """
 
-    def __init__(self, method: str = "pfedrec", *, rounds: int | None = None, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self, method: str = DEFAULT_METHOD, *, rounds: int | None = None, seed: int = 0, **options: Any
+    ) -> None:
         self.method = method
         self.rounds = rounds
         self.seed = seed
         self.options = options
         self._run: Run | None = None
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value is not None)
+        return f"Recommender({said})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """As scikit-learn has it: what the constructor was told."""
+        return {"method": self.method, "rounds": self.rounds, "seed": self.seed, **self.options}
+
+    def set_params(self, **params: Any) -> Recommender:
+        """Change what the constructor was told; what was learned is forgotten."""
+        Recommender.__init__(self, **{**self.get_params(), **params})
+        return self
 
     @property
     def run(self) -> Run:
@@ -254,11 +320,14 @@ class Recommender:
         return self._run
 
     def fit(self, data: Any, **arguments: Any) -> Recommender:
-        """Train on a data frame, a file, a registry name or `Interactions`; two items a user are held out."""
+        """Train on a data frame, a file, a registry name or `Interactions`; two items a user are held out, or with
+        `holdout=False` none.
+
+        `arguments` are those of `run`: `user` and `item` name the columns, if they have unusual names.
+        """
         self._run = run(self.method, data, rounds=self.rounds, seed=self.seed, options=self.options, **arguments)
         return self
 
-    def recommend(
-        self, user: str | int, k: int = 10, *, domain: str | None = None, filter_seen: bool = True
-    ) -> list[Recommendation]:
-        return self.run.recommend(user, k, domain=domain, filter_seen=filter_seen)
+    def recommend(self, user: str | int | None = None, k: int = 10, **arguments: Any) -> list[Recommendation]:
+        """See `Run.recommend`."""
+        return self.run.recommend(user, k, **arguments)

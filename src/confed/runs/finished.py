@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -26,10 +29,17 @@ from confed.scoring import Scorer
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
-    def __init__(self, folder: RunFolder, experiment: Experiment | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        experiment: Experiment | None = None,
+        temporary: TemporaryDirectory[str] | None = None,
+    ) -> None:
+        """A folder that nobody asked for is `temporary`, and goes with the run."""
         self.folder = folder
         self.settings = folder.settings()
-        self.summary = folder.summary()
+        self.summary = {**folder.summary(), "run_dir": str(folder.path)}  # folders may be moved
+        self._temporary = temporary
         self._experiment = experiment
         self._best: dict[str, Tensor] | None = None
         self._scorers: dict[str | None, Scorer] = {}
@@ -43,10 +53,52 @@ class Run:
         """The test metrics of the chosen round, in percent."""
         return {name: value for name, value in self.summary.items() if "@" in name}
 
+    def __repr__(self) -> str:
+        return f"Run({self._title()}: {', '.join(f'{name} {value}' for name, value in self._figures())})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in self._figures())
+        return f"<b>{escape(self._title())}</b><table>{rows}</table>"
+
+    def _title(self) -> str:
+        of = self.summary
+        return f"{of['method']} on {of['dataset']}, {of['protocol']}, seed {of['seed']}"
+
+    def _figures(self) -> Iterator[tuple[str, str]]:
+        for name in ("hr@10", "ndcg@10"):
+            if name in self.summary:
+                popular = self.summary.get("popularity")
+                beside = f" (popularity {popular[name]:.2f})" if popular else ""
+                yield name.upper(), f"{self.summary[name]:.2f}{beside}"
+        yield "round", f"{self.summary['best_round']} of {self.summary['rounds']}"
+
+    def save(self, path: str | Path) -> Run:
+        """Keep the run in a folder that is not there yet; the run that lies there."""
+        if Path(path).exists():
+            raise ConfedError(f"{path}: is there already, give another folder")
+        shutil.copytree(self.folder.path, path)
+        return Run.open(path)
+
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[dict[str, Any]]:
         """One record per round, as in metrics.jsonl."""
         return self.folder.metrics()
+
+    @property
+    def history(self) -> pl.DataFrame:
+        """One row per round: loss, seconds, bytes, and metrics such as `validation_hr@10` of the view that counts; of
+        other views the name stands before (`global_test_hr@10`).
+        """
+        rows = []
+        for line in self.lines:
+            row = {name: value for name, value in line.items() if isinstance(value, int | float | None)}
+            for view, parts in line["views"].items():
+                before = "" if view == self.summary["view"] else f"{view}_"
+                for part, metrics in parts.items():
+                    row |= {f"{before}{part}_{name}": value for name, value in metrics.items() if "@" in name}
+            rows.append(row)
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def ranks(self, view: str | None = None, domain: str | None = None) -> Ranks:
         """Where every user's test item stood among the sampled candidates in the chosen round."""

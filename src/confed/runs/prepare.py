@@ -98,12 +98,17 @@ def _loaded(settings: Settings) -> Interactions | Domains:
     """The data from where it was when the run began, or else by the name it was called."""
     if settings.source is None:
         return load(settings.dataset)
+
+    def read(source: str) -> Interactions | Domains:
+        """In the way it was read then; what there was to say about that was said then."""
+        return load(source, **settings.reading, notice=lambda _: None)
+
     with suppress(ConfedError):
-        found = load(settings.source)
+        found = read(settings.source)
         if found.content_hash == settings.content_hash:
             return found
     try:
-        return load(settings.dataset)
+        return read(settings.dataset)
     except ConfedError as error:
         raise ConfedError(f"{error} (when the run began, its data was at {settings.source})") from None
 

@@ -34,6 +34,10 @@ class Settings(BaseModel):
     """Of the data as it was loaded; a run is not continued or served with other data."""
     source: str | None = None
     """Data in files: their whole paths when the run began, whatever `dataset` calls them."""
+    reading: dict[Literal["user", "item", "rating", "timestamp", "date_order"], str] = Field(
+        default_factory=dict, exclude_if=lambda said: not said
+    )
+    """Data in files: what the user said about their columns; nothing is not written down."""
     protocol: Protocol
     method_options: dict[str, Any]
     facts: dict[str, float] | None = None
@@ -181,7 +185,7 @@ def has_devices(method: str) -> bool:
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}
-_SAID -= {"known", "content_hash", "source", "facts"}
+_SAID -= {"known", "content_hash", "source", "reading", "facts"}
 """Fields that a user says as they are."""
 
 

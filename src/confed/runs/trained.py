@@ -8,14 +8,12 @@ from typing import Any
 from confed.data.registry import load
 from confed.data.sources import Notice
 from confed.errors import ConfedError
-from confed.runs.api import run
+from confed.runs.api import DEFAULT_METHOD, run, said_once
 from confed.runs.finished import Run
 from confed.runs.folder import RunFolder, finished_below
 from confed.runs.loop import Listener
 
-METHOD = "fedmf"
-"""Of the methods across devices the one with the best figures under `strict` that takes seconds (README)."""
-METHOD_OF_DOMAINS = "fppdm++"
+_OF_DOMAINS = "fppdm++"
 
 
 def trained(
@@ -30,12 +28,13 @@ def trained(
     """The newest finished run below `out` of this method on the same content, or else a fresh one; and whether it is
     fresh.
     """
-    data = load(dataset, **reading)
-    chosen = method or (METHOD_OF_DOMAINS if len(data.parts) > 1 else METHOD)
+    once = said_once(notice)
+    data = load(dataset, notice=once, **reading)
+    chosen = method or (_OF_DOMAINS if len(data.parts) > 1 else DEFAULT_METHOD)
     for folder in finished_below(out):
         if _fits(folder, chosen, data.content_hash):
             return Run(folder), False
-    return run(chosen, dataset, out=out, listener=listener, notice=notice, **reading), True
+    return run(chosen, dataset, out=out, listener=listener, notice=once, **reading), True
 
 
 def _fits(folder: RunFolder, method: str, content_hash: str) -> bool:

@@ -1,0 +1,153 @@
+"""Untyped columns to typed ones: what the values mean.
+
+Shared by files and frames, which differ only in how they say where a bad value stands. Ids become text, ratings finite
+floats, time stamps integers. Whole numbers stay as they are, 20240403 too: such days are in the same order as numbers.
+Dates become seconds since 1970, or microseconds where a column has fractions of a second, so that no order is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from confed.data.catalogue import PseudoTime, Time
+from confed.data.columns import Where, places_by_name, require_roles
+from confed.data.dates import DateOrder, first_true, read_dates, require_order
+from confed.errors import ConfedError
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file or frame holds, typed, rows in their original order."""
+
+    frame: pl.DataFrame
+    """Columns user, item, rating, and timestamp only if the source has one."""
+    time: Time
+    name: str | None = None
+    pseudo_time: PseudoTime | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the user should know about how it was read."""
+
+
+def from_frame(
+    frame: pl.DataFrame,
+    columns: Mapping[str, str],
+    date_order: DateOrder | None = None,
+    label: str = "the data frame",
+    where: Where | None = None,
+) -> Table:
+    """The interactions in a polars frame; `columns` maps our names (user, item, ...) to the frame's."""
+    require_roles(columns)
+    if frame.height == 0:
+        raise ConfedError(f"{label} has no rows: there is nothing to read")
+    places = places_by_name(frame.columns, columns, label)
+    found = {role: frame.to_series(place) for role, place in places.items()}
+    return typed(found, where or (lambda row: f"{label}, row {row + 1}"), date_order)
+
+
+def typed(columns: Mapping[str, pl.Series], where: Where, date_order: DateOrder | None = None) -> Table:
+    """Columns by role to a table; a missing rating counts as 1."""
+    require_order(date_order)
+    values = {"user": _ids(columns["user"], "user", where), "item": _ids(columns["item"], "item", where)}
+    if "rating" in columns:
+        values["rating"] = _ratings(columns["rating"], where)
+    else:
+        values["rating"] = pl.repeat(1.0, len(values["user"]), eager=True)
+    titles, notes = _titles(values["item"], columns), list[str]()
+    if "timestamp" in columns:
+        values["timestamp"], notes = _stamps(columns["timestamp"], date_order, where)
+    return Table(pl.DataFrame(values), "real" if "timestamp" in columns else "none", titles=titles, notes=tuple(notes))
+
+
+# --- ids and titles ---------------------------------------------------------------------------------------------
+
+
+def _ids(column: pl.Series, role: str, where: Where) -> pl.Series:
+    if column.dtype.is_nested():
+        raise ConfedError(f"{where(0)}: {role} ids of type {column.dtype} cannot be used; make them text")
+    if column.dtype.is_float() and bool((column.is_finite() & (column == column.round())).all()):
+        column = column.cast(pl.Int64)  # pandas turns integers into floats where some are missing
+    ids = column.cast(pl.String)
+    bad = first_true(ids.is_null() | (ids.str.strip_chars() == ""))
+    if bad is not None:
+        raise ConfedError(f"{where(bad)}: the {role} id is empty; fill it in or remove the row")
+    return ids
+
+
+def _titles(items: pl.Series, columns: Mapping[str, pl.Series]) -> dict[str, str]:
+    """By item the first title that its rows have; a bare `name` counts if it is the items' and nobody else's."""
+    column = columns.get("title", columns.get("name"))
+    if column is None or column.dtype.is_nested():
+        return {}
+    said = pl.DataFrame({"item": items, "title": column.cast(pl.String).str.strip_chars()})
+    said = said.filter(pl.col("title") != "")
+    if "name" in columns:
+        count = said.group_by("item").agg(rows=pl.len(), titles=pl.col("title").n_unique())
+        one = count.filter(pl.col("rows") > 1)["titles"] == 1
+        if 2 * one.sum() < max(len(one), 1):
+            return {}  # of most items every row says something else: it is the name of the user, or of a review
+    return dict(said.unique("item", keep="first", maintain_order=True).iter_rows())
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------
+
+
+def _numbers(column: pl.Series, what: str, where: Where) -> pl.Series:
+    """As floats, null where a text is no number."""
+    try:
+        numbers = column.cast(pl.Float64, strict=False)
+    except pl.exceptions.PolarsError:
+        raise ConfedError(f"{where(0)}: {what} of type {column.dtype} are not numbers") from None
+    if column.dtype == pl.String and numbers.null_count():
+        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers
+
+
+def _ratings(column: pl.Series, where: Where) -> pl.Series:
+    numbers = _numbers(column, "ratings", where)
+    bad = first_true(~numbers.is_finite().fill_null(False))
+    if bad is not None:
+        raise ConfedError(
+            f"{where(bad)}: the rating is {_shown(column[bad])}, not a finite number; mend it, or name another column "
+            "with rating= (--rating-column)"
+        )
+    return numbers
+
+
+def _stamps(column: pl.Series, order: DateOrder | None, where: Where) -> tuple[pl.Series, list[str]]:
+    """As integers, with notes on how dates were read."""
+    whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else column
+    if whole.dtype.is_integer() and not whole.null_count():
+        return whole.cast(pl.Int64), []
+    if column.dtype.is_temporal():
+        return _from_micros(column.cast(pl.Datetime("us")).to_physical(), column, where), []
+    numbers = _numbers(column, "time stamps", where)
+    finite = numbers.is_finite().fill_null(False)
+    if column.dtype == pl.String and not finite.all():
+        micros, notes = read_dates(column, order, where)
+        if micros.null_count() < len(micros):
+            return _from_micros(micros, column, where), notes
+    _require(finite, column, where, "neither a number nor a date")
+    whole_seconds = bool((numbers == numbers.round()).all())
+    return (numbers if whole_seconds else (numbers * 1e6).round()).cast(pl.Int64), []
+
+
+def _from_micros(micros: pl.Series, column: pl.Series, where: Where) -> pl.Series:
+    _require(micros.is_not_null(), column, where, "not a date")
+    return micros // 1_000_000 if bool((micros % 1_000_000 == 0).all()) else micros
+
+
+def _require(usable: pl.Series, column: pl.Series, where: Where, found: str) -> None:
+    bad = first_true(~usable)
+    if bad is not None:
+        raise ConfedError(
+            f"{where(bad)}: the time stamp is {_shown(column[bad])}, {found} such as 2024-05-01 10:00:00, 1.5.2024 or "
+            "May 1, 2024"
+        )
+
+
+def _shown(value: object) -> str:
+    return "empty" if value is None or value == "" else repr(value)

@@ -1,0 +1,101 @@
+"""What values mean: time stamps of every kind, and titles of items."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from confed.data.interactions import Interactions
+from confed.data.values import Table, from_frame
+from confed.errors import ConfedError
+
+
+def table(**columns: list[object]) -> Table:
+    rows = len(next(iter(columns.values())))
+    ids = {"user": [str(row) for row in range(rows)], "item": ["x"] * rows}
+    return from_frame(pl.DataFrame({**ids, **columns}), {})
+
+
+def stamps(*values: object) -> list[int]:
+    return table(timestamp=list(values)).frame["timestamp"].to_list()
+
+
+def test_whole_numbers_stay_as_they_are_days_of_eight_digits_too() -> None:
+    assert stamps("20240403", "20231231") == [20_240_403, 20_231_231]
+    assert stamps(20_240_403) == [20_240_403]
+    assert stamps("1.5", "2") == [1_500_000, 2_000_000]
+
+
+def test_dates_are_seconds_and_with_fractions_microseconds() -> None:
+    assert stamps("03.04.2024", "13.4.2024 00:00:01") == [1_712_102_400, 1_712_966_401]
+    assert stamps("1970-01-01 00:00:01", "1970-01-01 00:00:01.5") == [1_000_000, 1_500_000]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["2024-04-03", "noon"], "row 2: the time stamp is 'noon', not a date such as 2024-05-01"),
+        (["2024-04-03", "1712102400"], "row 2: the time stamp is '1712102400', not a date"),
+        (["2024-04-03", ""], "row 2: the time stamp is empty, not a date"),
+        (["1712102400", "noon"], "row 2: the time stamp is 'noon', neither a number nor a date such as"),
+        ([1, None], "row 2: the time stamp is empty"),
+    ],
+)
+def test_a_column_is_dates_or_numbers(values: list[object], message: str) -> None:
+    with pytest.raises(ConfedError, match=message):
+        stamps(*values)
+
+
+def test_notes_say_how_dates_were_read() -> None:
+    assert table(timestamp=["2024-04-03"]).notes == ()
+    (note,) = table(timestamp=["03/04/2024"]).notes
+    assert note.startswith("the data frame, row 1: '03/04/2024' is read as 2024-03-04, with the month first")
+
+
+def test_notes_are_heard_once(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pl.DataFrame({"user": ["a"], "item": ["x"], "when": ["07/09/2024"]})
+    heard: list[str] = []
+    Interactions.of(frame, notice=heard.append)
+    Interactions.of(frame, notice=heard.append)
+    assert len(heard) == 2 and heard[0].startswith("notice: the data frame, row 1: '07/09/2024' is read as 2024-07-09")
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        Interactions.of(frame)
+    assert capsys.readouterr().err == heard[0] + "\n"
+    assert Interactions.of(frame, date_order="dmy").frame["timestamp"].to_list() == [1_725_667_200]
+    assert capsys.readouterr().err == ""
+
+
+# --- titles -----------------------------------------------------------------------------------------------------
+
+
+def titles(header: str, *rows: tuple[object, ...]) -> dict[str, str]:
+    frame = pl.DataFrame(rows, schema=header.split(","), orient="row")
+    data = Interactions.of(frame)
+    assert data.content_hash == Interactions.of(frame.select(frame.columns[:2])).content_hash
+    return dict(data.titles)
+
+
+def test_titles_are_the_first_that_an_item_has_and_not_part_of_the_content() -> None:
+    rows = [("a", 1, None), ("b", 1, " Cup "), ("c", 1, "Mug"), ("a", 2, ""), ("b", 3, "Pot")]
+    assert titles("customer,product_id,product_name", *rows) == {"1": "Cup", "3": "Pot"}
+
+
+@pytest.mark.parametrize(("bare", "other"), [("title", "name"), ("name", "note")])
+def test_a_bare_title_counts_if_it_is_the_items(bare: str, other: str) -> None:
+    items = [
+        ("a", 1, "Cup", "A"),
+        ("b", 1, "Cup", "B"),
+        ("a", 2, "Pot", "A"),
+        ("b", 2, "Jug", "B"),
+        ("c", 3, "Tub", "C"),
+    ]
+    assert titles(f"user,item,{bare},{other}", *items) == {"1": "Cup", "2": "Pot", "3": "Tub"}
+    people = [("a", 1, "Ann"), ("b", 1, "Bob"), ("a", 2, "Ann"), ("b", 2, "Bob"), ("c", 3, "Cem")]
+    assert titles(f"user,item,{bare}", *people) == {}
+    assert titles(f"user,item,{bare}", ("a", 1, "Ann"), ("b", 2, "Bob")) == {}, "nobody can tell"
+
+
+def test_titles_that_are_no_text() -> None:
+    assert titles("user,book_id,book_title", ("a", 1, 1984)) == {"1": "1984"}
+    assert titles("user,book_id,book_title", ("a", 1, ["1984"])) == {}

@@ -27,6 +27,9 @@ def report(
     method: Annotated[
         str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
     ] = None,
+    no_samples: Annotated[
+        bool, typer.Option("--no-samples", help="Leave out what a few users had and what is recommended to them.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser, where there is a screen.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -35,9 +38,10 @@ def report(
 
     if method and not latest:
         raise ConfedError("--method chooses among several runs: give --latest too, or leave it out")
-    folder = newest(run_dir, method) if latest else run_dir
+    folder = newest(run_dir, method) if latest else only(run_dir)
     place = folder if out is None else out
-    path = write_report(Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
+    page = place / "report.html" if place.is_dir() else place
+    path = write_report(Run.open(folder), page, _announce, samples=not no_samples)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 
@@ -47,8 +51,17 @@ def report(
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
 
 
+def only(folder: Path) -> Path:
+    """`folder` itself, unless it holds runs and is none."""
+    if not RunFolder(folder).config_path.exists() and any(folder.glob("*/config.toml")):
+        raise ConfedError(f"{folder}: not a run folder, but it holds some: name one, or take the newest with --latest")
+    return folder
+
+
 def newest(folder: Path, method: str | None) -> Path:
     """The finished run below `folder` that ended last."""
+    if RunFolder(folder).config_path.exists():
+        raise ConfedError(f"{folder}: is a run itself; --latest chooses among the runs of a folder, leave it out")
     ended = [
         path for path in folder.glob("*/summary.json") if method in (None, RunFolder(path.parent).summary()["method"])
     ]

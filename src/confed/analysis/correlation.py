@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.analysis.style import PALETTE, figure
+from confed.analysis.style import COLOUR_BAR, PALETTE, figure
 from confed.clients.objectives.dual import correlations
 
 THRESHOLD = 0.003
@@ -33,7 +33,7 @@ class Correlation:
     def figure(self) -> go.Figure:
         shown = np.where(np.abs(self.entries) > THRESHOLD, self.entries, 0.0)
         largest = float(np.abs(shown).max()) or THRESHOLD
-        heat = go.Heatmap(z=shown, zmin=-largest, zmax=largest, colorscale=_SCALE)
+        heat = go.Heatmap(z=shown, zmin=-largest, zmax=largest, colorscale=_SCALE, colorbar=COLOUR_BAR)
         title = f"Products of features of client {self.client}"
         return figure([heat], title, "feature of the own table", "feature of the shared table")
 

@@ -37,6 +37,7 @@ PALETTE = {
 """By what it is for, a colour on a light page and the same on a dark one. No light colour serves two purposes."""
 INK, MUTED = PALETTE["ink"][0], PALETTE["muted"][0]
 SERIES = tuple(light for name, (light, _) in PALETTE.items() if name.startswith("series"))
+COLOUR_BAR = {"thickness": 12, "outlinewidth": 0}
 _LINE, _NONE = PALETTE["line"][0], "rgba(0,0,0,0)"
 _MOST_TICKS = 8
 
@@ -90,5 +91,4 @@ def whole_numbers(first: int, last: int) -> dict[str, Any]:
     """An axis from one whole number to another, with ticks at whole numbers only and not too many of them."""
     steps = (digit * 10**power for power in range(10) for digit in (1, 2, 5))
     step = next(step for step in steps if last - first <= step * _MOST_TICKS)
-    margin = max(0.02 * (last - first), 0.5)
-    return {"tick0": 0, "dtick": step, "range": [first - margin, last + margin]}
+    return {"tick0": 0, "dtick": step, "range": [first - 0.5, last + max(0.5, 0.02 * (last - first))]}

@@ -10,7 +10,6 @@
     displayModeBar: hovers && "hover", // plotly would always show it where nothing hovers
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
-  const plots = [...document.querySelectorAll(".plot")];
 
   // From the colours that figures come with, those of a light page, to what the style sheet says now.
   function colours() {
@@ -34,11 +33,11 @@
     await Plotly.relayout(plot, { height: layout.height + names }); // the legend takes nothing from the picture
   }
 
-  function drawSeen() {
-    return Promise.all(plots.filter((plot) => plot.checkVisibility()).map(draw));
+  function drawSeen(within) {
+    for (const plot of within.querySelectorAll(".plot")) if (plot.checkVisibility()) draw(plot);
   }
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSeen);
-  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", drawSeen);
-  drawSeen();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawSeen(document));
+  for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", () => drawSeen(fold));
+  drawSeen(document);
 })();

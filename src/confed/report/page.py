@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"described": _described, "caption": _caption, "with_code": _with_code}
+    made.filters |= {"described": _described, "caption": _caption, "with_code": _with_code, "dedent": textwrap.dedent}
     return made
 
 

@@ -47,7 +47,7 @@ def main() -> None:
             ("cofedrec", "cofedrec", ROUNDS, PRINTED.get(chosen.dataset, {})),
         )
     }
-    seen = participation(runs["cofedrec"].history, runs["cofedrec"].summary["users"])
+    seen = participation(runs["cofedrec"].lines, runs["cofedrec"].summary["users"])
     found = {
         "dataset": chosen.dataset,
         "protocol": "paper",

@@ -37,6 +37,7 @@ _SPELLINGS = (
     (r"(?<![\w-])--no-(\w+)", "{0}=False"),
     (r"(?<![\w-])--(user|item|rating|timestamp)-column", "{0}="),
     (r"(?<![\w-])--(protocol|engine|domain) ([a-z]+)", '{0}="{1}"'),
+    (r"(?<![\w-])--date-order (dmy|mdy)", 'date_order="{0}"'),
     (r"(?<![\w-])--(\w+)-(\w+) (\d+)", "{0}_{1}={2}"),
     (r"(?<![\w-])--(\w+) (\d+)", "{0}={1}"),
     (r"(?<![\w-])--(\w+)-(\w+)", "{0}_{1}="),

@@ -17,7 +17,7 @@ from confed.analysis.curves import (
 )
 from confed.analysis.degradation import degradation, unusualness
 from confed.analysis.elbow import ElbowCurve
-from confed.analysis.items import item_map
+from confed.analysis.items import ItemMap, item_map
 from confed.analysis.maps import on_a_plane
 from confed.analysis.overlap import DEPTH, view_overlap
 from confed.analysis.participation import participation
@@ -51,13 +51,20 @@ def test_participation_counts_rounds_and_members():
     assert seen.share_above(0.6) == pytest.approx(0.5)
     assert seen.mean_share == pytest.approx(14 / 30)
     assert seen.figure().data[0].x.tolist() == seen.rounds_in.tolist()
+    assert seen.figure().layout.xaxis.dtick == 1
+    assert seen.said == (
+        "On average 46.7 % of the clients were in the group; 10.0 % were in it in more than 70 % of the rounds, "
+        "10.0 % in all 3, 20.0 % in none."
+    )
 
 
 def test_curves_follow_the_history():
     curves = learning_curves(HISTORY, "hr@10")
     assert curves.rounds == [1, 2, 3]
-    assert curves.lines["test, pushed"] == [9.0, 18.0, 27.0]
-    assert len(curves.figure().data) == 4
+    assert curves.lines == {"pushed": [10.0, 20.0, 30.0], "local": [10.0, 20.0, 30.0]}
+    assert learning_curves(HISTORY, "hr@10", "test").lines["pushed"] == [9.0, 18.0, 27.0]
+    assert curves.title == "HR@10 on validation items" and curves.subject == "Validation HR@10"
+    assert len(curves.figure().data) == 2
     assert loss_curve([*HISTORY, line(4, [0] * 10, loss=None)]).rounds == [1, 2, 3]
     assert seconds_curve(HISTORY).lines["seconds"] == [2.0] * 3
 
@@ -77,11 +84,11 @@ def test_curves_of_every_domain():
     history = [domain_line(1), domain_line(2)]
     curves = domain_curves([*history, {"round": 3, "views": {}}], "hr@10", "local")
     assert curves.rounds == [1, 2]
-    assert list(curves.lines) == ["validation, a", "test, a", "validation, b", "test, b"]
-    assert curves.lines["test, b"] == [20.0, 40.0]
-    assert learning_curves(history, "hr@10").lines["test, local"] == [15.0, 30.0]
+    assert curves.lines == {"a": [10.0, 20.0], "b": [20.0, 40.0]}
+    assert learning_curves(history, "hr@10").lines == {"local": [15.0, 30.0]}
     assert domain_losses(history).lines == {"a": [1.0, 0.5], "b": [2.0, 2.0]}
-    assert lengths_sent(history).lines == {"a": [3.0, 6.0], "b": [3.0, 6.0], "clipped to": [2.0, 2.0]}
+    assert lengths_sent(history).lines == {"a": [3.0, 6.0], "b": [3.0, 6.0]}
+    assert lengths_sent(history).levels.values == {"": 2.0}
     assert clipped_shares(history).lines == {"a": [25.0, 25.0], "b": [100, 100]}
 
 
@@ -90,9 +97,17 @@ def test_traffic_is_per_client_and_compares_with_the_mean_to_everybody():
     assert seen.up.tolist() == [400.0] * 3
     assert seen.down.tolist() == [100.0, 200.0, 300.0]
     assert seen.saved == pytest.approx(0.5)
-    assert [trace.name for trace in seen.figure().data][-1] == "down, the mean to everybody"
+    assert [trace.name for trace in seen.figure().data][-1] == "down with the mean to everybody"
+    assert seen.figure().layout.yaxis.rangemode == "tozero"
+    assert seen.said.startswith(
+        "Traffic of a client: up is 0.4 kB in all 3 rounds shown; down rises from 0.1 kB in round 1"
+    )
+    assert seen.said.endswith("All downloads together are 50 % less than with the mean to everybody.")
     averaged = traffic([{**each, "server": {}} for each in HISTORY])
     assert averaged.saved is None and len(averaged.figure().data) == 2
+    assert averaged.said == averaged.curves.said
+    large = traffic([{**each, "server": {}, "upload_bytes": 40_000_000} for each in HISTORY])
+    assert large.curves.unit == "MB" and "up is 4.0 MB" in large.said
 
 
 def test_elbow_curve_draws_group_rest_and_chord():
@@ -100,7 +115,11 @@ def test_elbow_curve_draws_group_rest_and_chord():
     assert curve.chord.tolist() == pytest.approx([5.0, 3.75, 2.5, 1.25, 0.0])
     inside, rest = curve.figure().data[:2]
     assert len(inside.x) == 3 and len(rest.x) == 2
-    assert len(ElbowCurve(np.ones(4), 0).figure().data[0].x) == 0
+    assert (
+        curve.said == "Similarities of 5 clients go from 5 to 0. The elbow is at rank 2, at 4.9: the group ends there."
+    )
+    none = ElbowCurve(np.ones(4), 0)
+    assert len(none.figure().data[0].x) == 0 and none.said.endswith("there is no elbow, and so no group.")
 
 
 def test_user_clusters_find_the_odd_one_out_with_distances_kept():
@@ -113,6 +132,8 @@ def test_user_clusters_find_the_odd_one_out_with_distances_kept():
     assert sum(found.sizes(3)) == 40
     assert found.places.shape == (40, 2)
     assert {len(trace.x) for trace in found.figure(2).data} == {1, 39}
+    assert found.said(2) == "The largest cluster has 39 of 40 clients, 97.5 %; the other has 1."
+    assert found.said(3).endswith(f"the others have {found.sizes(3)[1]}, {found.sizes(3)[0]}.")
 
 
 def test_item_map_shows_the_categories_drawn_and_leaves_singletons_out():
@@ -122,7 +143,15 @@ def test_item_map_shows_the_categories_drawn_and_leaves_singletons_out():
     assert len(np.unique(shown.category)) == 2 and 3 not in shown.category
     assert len(shown.items) == 20 and shown.places.shape == (20, 2)
     assert len(shown.figure().data) == 2
+    assert shown.by_chance == pytest.approx(9 / 19)
     assert item_map(rng.normal(size=(31, 6)), np.arange(31)) is None
+
+
+def test_items_next_to_their_own_category_are_counted():
+    places = np.array([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [10.5, 0.0]])
+    shown = ItemMap(np.arange(4), places, np.array([0, 0, 0, 1]))
+    assert shown.neighbours_alike == 0.5 and shown.by_chance == 0.5
+    assert shown.said.startswith("4 items of 2 categories: 50 % lie next to one of their own category")
 
 
 def test_one_dimension_can_be_drawn_too():
@@ -149,6 +178,7 @@ def test_overlap_of_the_same_and_of_disjoint_rankings():
     assert found.values[:90].tolist() == pytest.approx([1.0] * 90)
     assert found.values[90:].tolist() == pytest.approx([0.0] * 10)
     assert found.mean == pytest.approx(0.9)
+    assert found.said == "The mean overlap is 0.900; half of the clients lie between 1.000 and 1.000."
     assert found.figure().data[0].x.tolist() == found.values.tolist()
     assert found.figure().data[0].xbins.end > 1.0  # a bin ends before its end
 
@@ -159,6 +189,7 @@ def test_correlations_below_the_threshold_are_not_shown():
     np.testing.assert_allclose(found.entries, own.numpy() / 2)
     assert found.above == pytest.approx(0.5)  # 0.001 and 0.002 lie below
     assert found.figure().data[0].z.tolist() == [[0.5, 0.0], [0.0, -1.0]]
+    assert found.said == "50 % of the 4 products lie beyond ±0.003 and have a colour; the largest is 1 from zero."
 
 
 def test_an_unusual_client_shares_nothing_with_others():
@@ -170,4 +201,7 @@ def test_an_unusual_client_shares_nothing_with_others():
     assert found.rank_correlation == pytest.approx(1.0)
     assert found.items.tolist() == [2, 1, 3]
     assert found.figure().data[0].y.tolist() == [1.0, 1.0, 3.0]
-    assert degradation(np.ones(3), positives).rank_correlation == 0.0
+    assert found.said == "The rank correlation over 3 clients is +1.00: the more unlike others, the further away."
+    assert degradation(-found.distance, positives).said.endswith("-1.00: the more unlike others, the nearer.")
+    alike = degradation(np.ones(3), positives)
+    assert alike.rank_correlation == 0.0 and alike.said.endswith("is +0.00: hardly any relation.")

@@ -88,28 +88,29 @@ def test_ellipses_that_would_hide_everything_are_drawn_smaller():
     wide = {**points, "deviation": 100 * points["deviation"]}
     by = cloud_of(wide, TWO).shrunk
     assert by in (10, 20, 50)
-    figure = preference_map("a", ["u"] * 40, {"now": points, "wide": wide}, TWO).figure()
-    said = [note.text for note in figure.layout.annotations]
-    assert "deviation" not in said[0] and f"ellipses of 1/{by} deviation" in said[1]
+    found = preference_map("a", ["u"] * 40, {"now": points, "wide": wide}, TWO)
+    assert "deviation" not in found.said("now") and f"Ellipses have 1/{by} of a deviation." in found.said("wide")
 
 
-def test_the_figure_has_a_picture_for_every_moment_and_says_who_is_who():
+def test_every_moment_has_a_picture_that_says_who_is_who():
     users = [f"u{number}" for number in range(40)]
-    figure = preference_map("books", users, {"before": rows(), "after": rows(seed=1)}, TWO).figure()
+    found = preference_map("books", users, {"before": rows(), "after": rows(seed=1)}, TWO)
+    figure, cloud = found.figure("after"), found.clouds["after"]
     ellipses = [trace for trace in figure.data if trace.mode == "lines"]
     dots = [trace for trace in figure.data if trace.mode == "markers"]
-    assert [trace.xaxis for trace in dots] == ["x", "x2"] and len(ellipses) == 4
-    assert sum(np.isnan(trace.x).sum() for trace in ellipses) == 80  # an outline, a gap
+    assert len(dots) == 1 and len(ellipses) == 2
+    assert sum(np.isnan(trace.x).sum() for trace in ellipses) == 40  # an outline, a gap
     assert dots[0].text[3].startswith("user 3, cluster ")
-    assert figure.layout.yaxis2.scaleanchor == "x2"
-    assert figure.layout.title.text == "books: 40 users"
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert figure.layout.title.text == "books, after"
+    assert found.said("after").startswith(f"40 users in 2 clusters: compactness {cloud.compactness:.3f}, ")
     assert "u17" not in figure.to_json()  # nobody is named
 
 
 def test_points_are_dots():
     found = cloud_of({"mean": rows()["mean"]}, TWO)
     assert found.covariances is None and found.outlines() is None
-    figure = preference_map("a", list("ab" * 20), {"now": {"mean": rows()["mean"]}}, TWO).figure()
+    figure = preference_map("a", list("ab" * 20), {"now": {"mean": rows()["mean"]}}, TWO).figure("now")
     assert [trace.mode for trace in figure.data] == ["markers"]
 
 

@@ -246,7 +246,7 @@ def test_import_several_domains(tmp_path: Path, cache: Path) -> None:
 def test_import_takes_a_file_or_domains(tmp_path: Path, cache: Path) -> None:
     book, music = shops(tmp_path)
     for wrong in ((), (log(tmp_path), "--domain", book, "--domain", music)):
-        with pytest.raises(ConfedError, match="give either one FILE, or --domain NAME=FILE for each"):
+        with pytest.raises(ConfedError, match="give either one FILE, or domain= NAME=FILE for each"):
             call("import", *wrong, "--name", "x")
     with pytest.raises(ConfedError, match="at least two, got book"):
         call("import", "--domain", book, "--name", "x", *OPTIONS)

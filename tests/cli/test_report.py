@@ -65,6 +65,31 @@ def test_a_method_without_a_choice_is_an_error(runs, monkeypatch, capsys):
     assert "--latest" in capsys.readouterr().err
 
 
+def test_a_folder_of_runs_is_told_from_a_run(runs, monkeypatch, capsys):
+    def said(*arguments):
+        assert call(monkeypatch, *arguments) == 2
+        return " ".join(capsys.readouterr().err.split())
+
+    assert "it holds some: name one, or take the newest with --latest" in said(runs)
+    assert "is a run itself; --latest chooses among the runs of a folder, leave it out" in said(
+        newest(runs), "--latest"
+    )
+
+
+def test_a_page_is_not_put_where_there_is_no_folder(runs, monkeypatch, capsys, tmp_path):
+    missing = tmp_path / "not" / "there"
+    assert call(monkeypatch, runs, "--latest", "--out", missing / "page.html") == 2
+    assert f"{missing}: there is no such folder" in " ".join(capsys.readouterr().err.split())
+    assert not missing.parent.exists()
+
+
+def test_samples_can_be_left_out(runs, monkeypatch, tmp_path):
+    for name, more in (("with.html", ()), ("without.html", ("--no-samples",))):
+        assert call(monkeypatch, runs, "--latest", "--out", tmp_path / name, *more) == 0
+    assert "What is recommended" in (tmp_path / "with.html").read_text("utf-8")
+    assert "What is recommended" not in (tmp_path / "without.html").read_text("utf-8")
+
+
 def test_a_folder_that_is_no_run_is_named(tmp_path, monkeypatch, capsys):
     assert call(monkeypatch, tmp_path) == 2
     assert "not a run folder" in capsys.readouterr().err.replace("\n", " ")

@@ -7,7 +7,7 @@ import pytest
 
 from confed.data.interactions import Interactions
 from confed.data.values import Table, from_frame
-from confed.errors import ConfedError
+from confed.errors import ConfedError, in_python
 
 
 def table(**columns: list[object]) -> Table:
@@ -61,7 +61,7 @@ def test_notes_are_heard_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     for _ in range(2):
         Interactions.of(frame)
-    assert capsys.readouterr().err == heard[0] + "\n"
+    assert capsys.readouterr().err == in_python(heard[0]) + "\n"
     assert Interactions.of(frame, date_order="dmy").frame["timestamp"].to_list() == [1_725_667_200]
     assert capsys.readouterr().err == ""
 

@@ -40,7 +40,7 @@ def trained(method, folder, listener=None, rounds=3, **place):
 def test_two_actors_give_what_one_process_gives(method, tmp_path):
     here = trained(method, tmp_path / "here")
     there = trained(method, tmp_path / "there", engine="ray", workers=2)
-    assert [line["views"] for line in here.history] == [line["views"] for line in there.history]
+    assert [line["views"] for line in here.lines] == [line["views"] for line in there.lines]
     one, other = (RunFolder(tmp_path / name).load_checkpoint() for name in ("here", "there"))
     assert one.progress == other.progress
     assert_close_states(one.state, other.state, 1e-10)

@@ -108,7 +108,7 @@ def test_each_domain_by_itself(tmp_path):
     [
         ("pfedrec", TINY, None, "clients of pfedrec are people"),
         ("fppdm", "synthetic:users=40,items=60", None, "fppdm is for several domains"),
-        ("fppdm", TINY, "strict", "evaluated under --protocol warm or cold, not strict"),
+        ("fppdm", TINY, "strict", "evaluated under protocol=.warm. or cold, not strict"),
         ("pfedrec", "synthetic:users=40,items=60", "warm", "is one domain"),
     ],
 )

@@ -9,11 +9,13 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.analysis.style import figure
+from confed.analysis.style import COLOUR_BAR, PALETTE, figure
 from confed.clients.objectives.dual import correlations
 
 THRESHOLD = 0.003
 """Smaller entries are shown as nothing, as in the paper."""
+_SCALE = [[place, PALETTE[name][0]] for place, name in ((0.0, "minus"), (0.5, "paper"), (1.0, "plus"))]
+"""Nothing has the colour of the page."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,17 @@ class Correlation:
     def figure(self) -> go.Figure:
         shown = np.where(np.abs(self.entries) > THRESHOLD, self.entries, 0.0)
         largest = float(np.abs(shown).max()) or THRESHOLD
-        heat = go.Heatmap(z=shown, zmin=-largest, zmax=largest, colorscale="RdBu")
-        title = f"Client {self.client}: {100 * self.above:.0f} % of the entries beyond ±{THRESHOLD}"
+        heat = go.Heatmap(z=shown, zmin=-largest, zmax=largest, colorscale=_SCALE, colorbar=COLOUR_BAR)
+        title = f"Products of features of client {self.client}"
         return figure([heat], title, "feature of the own table", "feature of the shared table")
+
+    @property
+    def said(self) -> str:
+        """What is seen."""
+        return (
+            f"{100 * self.above:.0f} % of the {self.entries.size} products lie beyond ±{THRESHOLD} and have a colour; "
+            f"the largest is {np.abs(self.entries).max():.3g} from zero."
+        )
 
 
 def feature_correlation(shared: Tensor, own: Tensor, client: int) -> Correlation:

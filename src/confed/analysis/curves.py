@@ -10,92 +10,104 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from confed.analysis.style import figure
+from confed.analysis.rounds import Curves, Levels
+from confed.vocabulary import Metric
 
 Line = Mapping[str, Any]
 History = Sequence[Line]
 Floats = NDArray[np.float64]
-_PARTS = ("validation", "test")
 
 
-@dataclass(frozen=True)
-class Curves:
-    """One value per evaluated round for every line of a picture, by its name."""
-
-    rounds: list[int]
-    lines: Mapping[str, list[float]]
-    title: str
-    unit: str
-
-    def figure(self) -> go.Figure:
-        traces = [go.Scatter(x=self.rounds, y=values, mode="lines", name=name) for name, values in self.lines.items()]
-        return figure(traces, self.title, "round", self.unit)
-
-
-def learning_curves(history: History, metric: str) -> Curves:
-    """A metric of validation and test items under every view."""
+def learning_curves(history: History, metric: str, part: str = "validation", **shown: Any) -> Curves:
+    """A metric of validation or test items under every view; `shown` are further fields of `Curves`."""
 
     def values(line: Line) -> dict[str, float]:
-        return {f"{part}, {view}": parts[part][metric] for view, parts in line["views"].items() for part in _PARTS}
+        return {view: parts[part][metric] for view, parts in line["views"].items()}
 
-    return _curves(_evaluated(history), values, metric.upper(), "percent")
+    return _quality(history, values, metric, part, shown)
 
 
-def domain_curves(history: History, metric: str, view: str) -> Curves:
-    """A metric of validation and test items of every domain, under one view."""
+def domain_curves(history: History, metric: str, view: str, part: str = "validation", **shown: Any) -> Curves:
+    """A metric of validation or test items of every domain, under one view."""
 
     def values(line: Line) -> dict[str, float]:
-        parts = {part: line["views"][view][part]["domains"] for part in _PARTS}
-        return {f"{part}, {domain}": parts[part][domain][metric] for domain in parts["test"] for part in _PARTS}
+        return {name: of[metric] for name, of in line["views"][view][part]["domains"].items()}
 
-    return _curves(_evaluated(history), values, f"{metric.upper()}, {view} view", "percent")
-
-
-def _evaluated(history: History) -> History:
-    return [line for line in history if line["views"]]
+    return _quality(history, values, metric, part, shown)
 
 
-def _curves(history: History, values: Callable[[Line], Mapping[str, float]], title: str, unit: str) -> Curves:
+def _quality(
+    history: History, values: Callable[[Line], Mapping[str, float]], metric: str, part: str, shown: Mapping[str, Any]
+) -> Curves:
+    """In percent, of the rounds that were evaluated."""
+    evaluated = [line for line in history if line["views"]]
+    short = Metric.named(metric).short
+    named = {"title": f"{short} on {part} items", "subject": f"{part.capitalize()} {short}"}
+    return _curves(evaluated, values, unit="percent", **{**named, **shown})
+
+
+def _curves(history: History, values: Callable[[Line], Mapping[str, float]], **shown: Any) -> Curves:
     """From what is read off every round."""
     read = [values(line) for line in history]
     lines = {name: [each[name] for each in read] for name in read[0]}
-    return Curves([line["round"] for line in history], lines, title, unit)
+    return Curves([line["round"] for line in history], lines, **shown)
 
 
 def loss_curve(history: History) -> Curves:
     known = [line for line in history if line["loss"] is not None]
     title = "Mean loss of the clients, by their last epoch"
-    return _curves(known, lambda line: {"loss": line["loss"]}, title, "loss")
+    return _curves(known, lambda line: {"loss": line["loss"]}, title=title, subject="The loss", **_LOSS)
 
 
 def domain_losses(history: History) -> Curves:
     """Of companies, as the server's notes have them."""
-    return _curves(history, lambda line: line["server"]["losses"], "Loss of every company, mean of its epochs", "loss")
+    title = "Loss of every company, mean of its epochs"
+    return _curves(history, lambda line: line["server"]["losses"], title=title, subject="The loss", **_LOSS)
+
+
+_LOSS = {"unit": "loss", "form": "{:.3g}"}
 
 
 def lengths_sent(history: History) -> Curves:
     """The mean length of the rows about people that companies send, before it is clipped to what is drawn beside it."""
-
-    def values(line: Line) -> dict[str, float]:
-        noise = line["server"]["noise"]
-        clip = next(iter(noise.values()))["clip"]
-        return {**{domain: note["mean_length"] for domain, note in noise.items()}, "clipped to": clip}
-
-    return _curves(history, values, "Mean length of the rows that are sent, before clipping", "length")
+    clip = next(iter(history[0]["server"]["noise"].values()))["clip"]
+    return _curves(
+        history,
+        lambda line: {domain: note["mean_length"] for domain, note in line["server"]["noise"].items()},
+        title="Mean length of the rows that are sent, before clipping",
+        unit="length",
+        subject="The mean length of the rows",
+        form="{:.3g}",
+        from_zero=True,
+        levels=Levels("what they are clipped to", {"": clip}),
+    )
 
 
 def clipped_shares(history: History) -> Curves:
     """The share of rows that are longer than allowed."""
-
-    def values(line: Line) -> dict[str, float]:
-        return {domain: 100 * note["clipped_share"] for domain, note in line["server"]["noise"].items()}
-
-    return _curves(history, values, "Rows that are clipped", "percent")
+    return _curves(
+        history,
+        lambda line: {domain: 100 * note["clipped_share"] for domain, note in line["server"]["noise"].items()},
+        title="Rows that are clipped",
+        unit="percent",
+        subject="The share of rows that are clipped, in percent",
+        from_zero=True,
+    )
 
 
 def seconds_curve(history: History) -> Curves:
-    title = "Seconds per round, evaluation included"
-    return _curves(history, lambda line: {"seconds": line["seconds"]}, title, "seconds")
+    return _curves(
+        history,
+        lambda line: {"seconds": line["seconds"]},
+        title="Seconds per round, evaluation included",
+        unit="seconds",
+        subject="The time of a round",
+        form="{:.3g} s",
+        from_zero=True,
+    )
+
+
+_TO_ALL = "down with the mean to everybody"
 
 
 @dataclass(frozen=True)
@@ -112,14 +124,33 @@ class Traffic:
         """The share of the downloads that was not sent (appendix B)."""
         return None if self.down_to_all is None else float(1.0 - self.down.sum() / self.down_to_all.sum())
 
-    def figure(self) -> go.Figure:
+    @property
+    def curves(self) -> Curves:
         lines = {"up": self.up, "down": self.down}
-        title = "Traffic per client"
-        if self.down_to_all is not None and self.saved is not None:
-            lines["down, the mean to everybody"] = self.down_to_all
-            title += f" ({100 * self.saved:.0f} % of the downloads saved)"
-        traces = [go.Scatter(x=self.rounds, y=kept / 1000, mode="lines", name=name) for name, kept in lines.items()]
-        return figure(traces, title, "round", "kB")
+        if self.down_to_all is not None:
+            lines[_TO_ALL] = self.down_to_all
+        unit, size = ("MB", 1e6) if max(each.max() for each in lines.values()) >= 1e6 else ("kB", 1e3)
+        return Curves(
+            self.rounds,
+            {name: (of / size).tolist() for name, of in lines.items()},
+            title="Traffic per client and round",
+            unit=unit,
+            subject="Traffic of a client",
+            form=f"{{:.1f}} {unit}",
+            from_zero=True,
+            dashed=(_TO_ALL,),
+        )
+
+    def figure(self) -> go.Figure:
+        return self.curves.figure()
+
+    @property
+    def said(self) -> str:
+        """What is seen, and what it saves to push a table to some only."""
+        if self.saved is None:
+            return self.curves.said
+        share = f"{100 * abs(self.saved):.0f} % {'less' if self.saved >= 0 else 'more'}"
+        return f"{self.curves.said} All downloads together are {share} than with the mean to everybody."
 
 
 def traffic(history: History) -> Traffic:

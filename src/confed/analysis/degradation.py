@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import spearmanr
 
-from confed.analysis.style import figure
+from confed.analysis.style import COLOUR_BAR, PALETTE, figure
 from confed.ragged import Ragged
 
 Floats = NDArray[np.float64]
+
+_SCALE = [[place, PALETTE[name][0]] for place, name in ((0.0, "low"), (1.0, "high"))]
+_TICKS = (1, 3, 10, 30, 100, 300, 1000, 3000)
+_WEAK = 0.1
+"""Rank correlations nearer to zero than this are called none."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,21 @@ class Degradation:
         return float(spearmanr(self.distance, self.unusual).statistic)
 
     def figure(self) -> go.Figure:
-        marker = {"color": np.log10(self.items), "colorscale": "Viridis", "size": 5}
-        marker["colorbar"] = {"title": "items (log10)"}
+        ticks = {"tickvals": np.log10(_TICKS), "ticktext": [f"{tick:,}" for tick in _TICKS]}
+        bar = {**COLOUR_BAR, **ticks, "title": {"text": "items", "font": {"size": 13}}}
+        marker = {"color": np.log10(self.items), "colorscale": _SCALE, "size": 5, "colorbar": bar}
         points = go.Scatter(x=self.unusual, y=self.distance, mode="markers", marker=marker)
-        title = f"Distance from the consensus against unusualness: rank correlation {self.rank_correlation:+.2f}"
+        title = "Distance from the consensus against unusualness"
         return figure([points], title, "1 − mean similarity with other clients", "distance from the consensus")
+
+    @property
+    def said(self) -> str:
+        """What is seen."""
+        found = self.rank_correlation
+        tendency = "the more unlike others, the further away" if found > 0 else "the more unlike others, the nearer"
+        if abs(found) < _WEAK:
+            tendency = "hardly any relation"
+        return f"The rank correlation over {len(self.distance)} clients is {found:+.2f}: {tendency}."
 
 
 def degradation(distance: Floats, positives: Ragged) -> Degradation:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 
 from confed.analysis.maps import on_a_plane
-from confed.analysis.style import figure
+from confed.analysis.style import figure, without_scale
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
@@ -28,9 +29,31 @@ class ItemMap:
         for category in np.unique(self.category):
             own = self.category == category
             x, y = self.places[own].T
+            said = [f"item {item}, category {category}" for item in self.items[own]]
             name = f"category {category} ({own.sum()})"
-            traces.append(go.Scatter(x=x, y=y, mode="markers", name=name, text=self.items[own].astype(str)))
-        return figure(traces, "Items of the global mean, by category (t-SNE)", "", "")
+            traces.append(go.Scatter(x=x, y=y, mode="markers", name=name, text=said, hoverinfo="text"))
+        return without_scale(figure(traces, "Items of the mean table, by category (t-SNE)", "", ""))
+
+    @property
+    def neighbours_alike(self) -> float:
+        """The share of items whose nearest neighbour on the plane is of their own category."""
+        nearest = NearestNeighbors(n_neighbors=1).fit(self.places).kneighbors(return_distance=False)[:, 0]
+        return float((self.category == self.category[nearest]).mean())
+
+    @property
+    def by_chance(self) -> float:
+        """The same to expect of items that are strewn by lot."""
+        sizes, items = np.unique(self.category, return_counts=True)[1], len(self.items)
+        return float((sizes * (sizes - 1)).sum() / (items * (items - 1)))
+
+    @property
+    def said(self) -> str:
+        """What is seen."""
+        alike, chance = (f"{100 * share:.0f} %" for share in (self.neighbours_alike, self.by_chance))
+        return (
+            f"{len(self.items)} items of {len(np.unique(self.category))} categories: {alike} lie next to one of their "
+            f"own category, where chance alone would give {chance}."
+        )
 
 
 _FEWEST = 4

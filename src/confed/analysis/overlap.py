@@ -32,8 +32,14 @@ class Overlap:
         bars = go.Histogram(
             x=self.values, histnorm="probability density", xbins={"start": 0, "end": 1.02, "size": 0.02}
         )
-        title = f"Overlap of the shared and the own ranking, top {DEPTH}: mean {self.mean:.3f}"
+        title = f"Overlap of the shared and the own ranking, top {DEPTH}"
         return figure([bars], title, f"rank-biased overlap, p = {PERSISTENCE}", "density of clients")
+
+    @property
+    def said(self) -> str:
+        """What is seen."""
+        low, high = np.quantile(self.values, (0.25, 0.75))
+        return f"The mean overlap is {self.mean:.3f}; half of the clients lie between {low:.3f} and {high:.3f}."
 
 
 def view_overlap(scores: Iterable[tuple[Tensor, Tensor]]) -> Overlap:

@@ -10,9 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from confed.analysis.style import figure
+from confed.analysis.style import figure, whole_numbers
 
 Ints = NDArray[np.int64]
+
+_MOST_BARS = 25
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,21 @@ class Participation:
         return float(self.members.mean() / len(self.rounds_in))
 
     def figure(self) -> go.Figure:
-        bars = go.Histogram(x=self.rounds_in, xbins={"start": -0.5, "end": self.rounds + 0.5, "size": 5})
-        share = f"{100 * self.share_above():.1f} % of the clients in more than 70 % of the rounds"
-        return figure([bars], f"Rounds in the similar group ({share})", "rounds in the group", "clients")
+        width = self.rounds // _MOST_BARS + 1
+        bars = go.Histogram(x=self.rounds_in, xbins={"start": -0.5, "end": self.rounds + width, "size": width})
+        made = figure([bars], "Rounds in the similar group", "rounds in the group", "clients", bargap=0.1)
+        return made.update_xaxes(whole_numbers(0, self.rounds))
+
+    @property
+    def said(self) -> str:
+        """What is seen."""
+        always, never = ((self.rounds_in == count).mean() for count in (self.rounds, 0))
+        shares = (self.mean_share, self.share_above(), always, never)
+        mean, mostly, always, never = (f"{100 * share:.1f} %" for share in shares)
+        return (
+            f"On average {mean} of the clients were in the group; {mostly} were in it in more than 70 % of the rounds, "
+            f"{always} in all {self.rounds}, {never} in none."
+        )
 
 
 def participation(history: Sequence[Mapping[str, Any]], clients: int) -> Participation:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.colors import qualitative
 
-from confed.analysis.style import figure
+from confed.analysis.style import SERIES, figure
 from confed.models.compactness import CoClustering
 from confed.models.distributions import unnamed
 from confed.models.silo import Rows
@@ -33,7 +32,6 @@ MOST_USERS = 150
 _CORNERS = 33
 """Of the line that stands for an ellipse, the first and the last being one."""
 _DIVISORS = [digit * 10**power for power in range(6) for digit in (1, 2, 5)]
-_COLOURS = qualitative.Dark24
 
 
 @dataclass(frozen=True)
@@ -87,39 +85,37 @@ class PreferenceMap:
     clouds: Mapping[str, Cloud]
     """By the name of the moment."""
 
-    def figure(self) -> go.Figure:
-        """One picture for every moment, side by side; length is the same in every direction."""
-        traces: list[Any] = []
-        layout: dict[str, Any] = {"annotations": []}
-        for place, (moment, cloud) in enumerate(self.clouds.items()):
-            axis = str(place + 1) if place else ""
-            traces += _traces(cloud, axis)
-            left, right = place / len(self.clouds), (place + 0.9) / len(self.clouds)
-            layout[f"xaxis{axis}"] = {"domain": [left, right], "zeroline": False}
-            layout[f"yaxis{axis}"] = {"anchor": f"x{axis}", "scaleanchor": f"x{axis}", "zeroline": False}
-            layout["annotations"].append(_caption(moment, cloud, (left + right) / 2))
-        made = figure(traces, f"{self.domain}: {len(self.users)} users", "", "", showlegend=False, **layout)
-        return made.update_layout(height=480, margin_t=90)
+    def figure(self, moment: str) -> go.Figure:
+        """Length is the same in every direction."""
+        title = f"{self.domain}, {moment}"
+        made = figure(_traces(self.clouds[moment]), title, "", "", showlegend=False)
+        return made.update_yaxes(scaleanchor="x", zeroline=False)
+
+    def said(self, moment: str) -> str:
+        """What is seen."""
+        cloud = self.clouds[moment]
+        compared = f"compactness {cloud.compactness:.3f}, clusters by lot have {cloud.by_chance:.3f}"
+        drawn = "" if cloud.shrunk == 1 else f" Ellipses have 1/{cloud.shrunk} of a deviation."
+        return f"{len(self.users)} users in {cloud.clusters} clusters: {compared}.{drawn}"
 
 
-def _traces(cloud: Cloud, axis: str) -> list[Any]:
-    """Ellipses, and the means. These say who is who by number: a page that is passed on should not name people."""
-    on = {"xaxis": f"x{axis}", "yaxis": f"y{axis}"}
+def _traces(cloud: Cloud) -> list[Any]:
+    """Ellipses, and the means. These say who is who by number: the picture should not name people."""
     outlines = cloud.outlines(1 / cloud.shrunk)
     x, y = cloud.places.T.astype(np.float32)
     said = [f"user {number}, cluster {cluster}" for number, cluster in enumerate(cloud.cluster)]
     marker = {"color": [_colour(cluster) for cluster in cloud.cluster], "size": 5}
-    means = go.Scatter(x=x, y=y, mode="markers", marker=marker, text=said, hoverinfo="text", **on)
+    means = go.Scatter(x=x, y=y, mode="markers", marker=marker, text=said, hoverinfo="text")
     if outlines is None:
         return [means]
-    return [*(_ellipses(outlines[cloud.cluster == each], each, on) for each in range(cloud.clusters)), means]
+    return [*(_ellipses(outlines[cloud.cluster == each], each) for each in range(cloud.clusters)), means]
 
 
-def _ellipses(outlines: Floats, cluster: int, on: Mapping[str, str]) -> go.Scatter:
+def _ellipses(outlines: Floats, cluster: int) -> go.Scatter:
     """Of a cluster, filled: one line with gaps."""
     x, y = _with_gaps(outlines).T
     line = {"color": _colour(cluster), "width": 0.7}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, fill="toself", opacity=0.25, hoverinfo="skip", **on)
+    return go.Scatter(x=x, y=y, mode="lines", line=line, fill="toself", opacity=0.25, hoverinfo="skip")
 
 
 def _with_gaps(outlines: Floats) -> NDArray[np.float32]:
@@ -129,15 +125,7 @@ def _with_gaps(outlines: Floats) -> NDArray[np.float32]:
 
 
 def _colour(cluster: int) -> str:
-    return str(_COLOURS[cluster % len(_COLOURS)])
-
-
-def _caption(moment: str, cloud: Cloud, middle: float) -> dict[str, Any]:
-    text = f"{moment}: {cloud.clusters} clusters<br>compactness {cloud.compactness:.3f}, by lot {cloud.by_chance:.3f}"
-    if cloud.shrunk > 1:
-        text += f"; ellipses of 1/{cloud.shrunk} deviation"
-    where = {"x": middle, "xref": "paper", "xanchor": "center", "y": 1, "yref": "paper", "yanchor": "bottom"}
-    return {"text": text, "showarrow": False, "font": {"size": 12}, **where}
+    return SERIES[cluster % len(SERIES)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from confed.analysis.maps import on_a_plane
-from confed.analysis.style import figure
+from confed.analysis.style import figure, without_scale
 from confed.server.clustering import kmeans
 
 Floats = NDArray[np.floating]
@@ -35,9 +35,17 @@ class UserClusters:
             own = self.labels[clusters] == label
             x, y = self.places[own].T
             size = 11 if own.sum() < 10 else 6
-            traces.append(go.Scatter(x=x, y=y, mode="markers", name=f"{own.sum()} clients", marker={"size": size}))
-        sizes = " / ".join(map(str, self.sizes(clusters)))
-        return figure(traces, f"K-Means of clients' item tables, k = {clusters}: {sizes} (t-SNE)", "", "")
+            name = f"{own.sum()} client{'s' if own.sum() > 1 else ''}"
+            said = {"text": f"in a cluster of {name}", "hoverinfo": "text"}
+            traces.append(go.Scatter(x=x, y=y, mode="markers", name=name, marker={"size": size}, **said))
+        return without_scale(figure(traces, f"K-Means of clients' item tables, k = {clusters} (t-SNE)", "", ""))
+
+    def said(self, clusters: int) -> str:
+        """What is seen."""
+        *others, largest = self.sizes(clusters)
+        have = "others have" if len(others) > 1 else "other has"
+        share = f"{largest} of {len(self.places)} clients, {100 * largest / len(self.places):.1f} %"
+        return f"The largest cluster has {share}; the {have} {', '.join(map(str, reversed(others)))}."
 
 
 def user_clusters(tables: Floats, numbers: Sequence[int] = (2, 10), seed: int = 0) -> UserClusters:

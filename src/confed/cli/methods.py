@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,7 +86,7 @@ def describe(method: Method) -> dict[str, Any]:
         "kind": method.kind,
         "title": method.title,
         "citation": method.citation,
-        "about": _paragraphs(inspect.cleandoc(method.about or sys.modules[type(method).__module__].__doc__ or "")),
+        "about": "\n\n".join(method.paragraphs()),
         "rounds": method.rounds,
         "patience": method.patience,
         "options": [
@@ -109,12 +107,6 @@ def describe(method: Method) -> dict[str, Any]:
     }
     facts |= method.facts(method.config(None, {}))
     return facts
-
-
-def _paragraphs(text: str) -> str:
-    """Docstrings are wrapped for the source; let the terminal wrap them anew. What is indented keeps its lines."""
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(one if one.startswith(" ") else " ".join(one.split()) for one in paragraphs)
 
 
 def _plain(value: Any) -> Any:

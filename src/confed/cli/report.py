@@ -28,6 +28,9 @@ def report(
     method: Annotated[
         str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
     ] = None,
+    no_samples: Annotated[
+        bool, typer.Option("--no-samples", help="Leave out what a few users had and what is recommended to them.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser, where there is a screen.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -38,9 +41,10 @@ def report(
         from confed.report import write_report
         from confed.runs.finished import Run
         from confed.runs.folder import newest
-    folder = newest(run_dir, method) if latest else run_dir
+    folder = newest(run_dir, method) if latest else only(run_dir)
     place = folder if out is None else out
-    path = write_report(Run.open(folder), place / "report.html" if place.is_dir() else place, _announce)
+    page = place / "report.html" if place.is_dir() else place
+    path = write_report(Run.open(folder), page, _announce, samples=not no_samples)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 
@@ -48,6 +52,13 @@ def report(
         console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
 
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
+
+
+def only(folder: Path) -> Path:
+    """`folder` itself, unless it holds runs and is none."""
+    if not complete.is_run(folder) and any(folder.glob("*/config.toml")):
+        raise ConfedError(f"{folder}: not a run folder, but it holds some: name one, or take the newest with --latest")
+    return folder
 
 
 def has_screen() -> bool:

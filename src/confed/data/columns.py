@@ -82,7 +82,7 @@ def require_roles(columns: Iterable[str]) -> None:
 
 def refuse(options: Iterable[str], name: str, kind: str) -> None:
     """Raise if somebody says how to read what is not a file or a frame of the user's own."""
-    said = [f"{one}= (--{one}-column)" if one in ROLES else f"{one}= (--{one.replace('_', '-')})" for one in options]
+    said = [f"--{one}-column" if one in ROLES else f"--{one.replace('_', '-')}" for one in options]
     if said:
         raise ConfedError(
             f"{name}: {kind} takes no options, got {', '.join(said)}: leave out what says how to read a file or a frame"
@@ -163,10 +163,9 @@ def _complete(places: dict[str, int], names: Sequence[str], label: str, header: 
 
 
 def _missing(role: str, names: Sequence[str], label: str, reason: str, header: bool = False) -> ConfedError:
-    or_data = ", or, if the first line is data, say header=False (`confed data import --no-header`)" if header else ""
+    or_data = ", or, if the first line is data, import it with --no-header" if header else ""
     return ConfedError(
-        f"{label}: {reason}; its columns are {', '.join(names)}: name the right one with {role}= "
-        f"(--{role}-column){or_data}"
+        f"{label}: {reason}; its columns are {', '.join(names)}: name the right one with --{role}-column{or_data}"
     )
 
 
@@ -174,6 +173,5 @@ def _ambiguous(role: str, candidates: Sequence[str], label: str) -> ConfedError:
     *others, last = candidates
     what = {"user": "user id", "item": "item id", "timestamp": "time stamp"}.get(role, role)
     return ConfedError(
-        f"{label}: {', '.join(others)} and {last} look equally like the {what}: name the right one with {role}= "
-        f"(--{role}-column)"
+        f"{label}: {', '.join(others)} and {last} look equally like the {what}: name the right one with --{role}-column"
     )

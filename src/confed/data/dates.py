@@ -57,7 +57,7 @@ _PARTS = {"d": "day", "m": "month", "y": "year"}
 
 def require_order(order: str | None) -> None:
     if order is not None and order not in get_args(DateOrder):
-        raise unknown_name("date order (date_order=, --date-order)", order, get_args(DateOrder))
+        raise unknown_name("date order (--date-order)", order, get_args(DateOrder))
 
 
 def is_date(text: str) -> bool:
@@ -131,7 +131,7 @@ class _Alike:
         days = " or ".join(dict.fromkeys(_day(micros[place]) for micros in fitting.values()))
         return ConfedError(
             f"{self._found(place)}, which may be {days}: write years with four digits, or say which part comes first "
-            "with date_order= (--date-order): dmy or mdy"
+            "with --date-order: dmy or mdy"
         )
 
     def _note(self, fitting: Mapping[str, pl.Series], place: int, usual: DateOrder) -> str:
@@ -139,7 +139,7 @@ class _Alike:
         return (
             f"{self.where(place)}: {self.text[place]!r} is read as {_day(fitting[usual][place])}, with "
             f"{_first_part(usual)} first, though all dates like it fit both orders. If {_first_part(other)} comes "
-            f"first, say date_order={other!r} (--date-order {other})"
+            f"first, say --date-order {other}"
         )
 
     def _found(self, place: int) -> str:

@@ -85,7 +85,7 @@ class Text:
         if len(fields) < 2:
             raise ConfedError(
                 f"{path}, line {line}: only one column with separator {named!r}: {fields[0][:80]!r}; "
-                "name the right one with separator= (--separator)"
+                "name the right one with --separator"
             )
         header = kind.header if header is None else header
         header = _looks_like_header(fields) if header is None else header

@@ -231,7 +231,7 @@ def _with_stamps(table: Table, time: Time | None, name: str) -> pl.DataFrame:
         return table.frame
     if time == "real":
         raise ConfedError(
-            f"{name}: time=real needs a column of time stamps; name it with timestamp= (--timestamp-column), "
+            f"{name}: time=real needs a column of time stamps; name it with --timestamp-column, "
             "or say time=order (--time order) if the rows are in chronological order"
         )
     return table.frame.with_columns(timestamp=_running_number())

@@ -107,7 +107,7 @@ def _binary_format(path: Path) -> str | None:
     if found != "parquet" and (suffix := _suffix(path)) and suffix not in _TEXT_SUFFIXES:
         raise ConfedError(
             f"{path}: files ending in {suffix!r} are not supported; use {', '.join(_TEXT_SUFFIXES)} (each also .gz), "
-            f".xlsx or .parquet, or name the format, format= (--format): {', '.join(_ALL_FORMATS)}"
+            f".xlsx or .parquet, or name the format with --format: {', '.join(_ALL_FORMATS)}"
         )
     return found
 

@@ -112,7 +112,7 @@ def _ratings(column: pl.Series, where: Where) -> pl.Series:
     if bad is not None:
         raise ConfedError(
             f"{where(bad)}: the rating is {_shown(column[bad])}, not a finite number; mend it, or name another column "
-            "with rating= (--rating-column)"
+            "with --rating-column"
         )
     return numbers
 

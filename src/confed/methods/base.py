@@ -6,6 +6,8 @@ common, `methods.silo` companies, `methods.central` data in one place.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -127,6 +129,13 @@ class Method(ABC):
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
         """Which options followed from `facts`, and from which."""
         return ""
+
+    def paragraphs(self) -> list[str]:
+        """What it does and where it deviates. Docstrings are wrapped for the source; here a paragraph is one line, and
+        what is indented keeps its lines. Empty where neither the method nor its module says anything.
+        """
+        text = inspect.cleandoc(self.about or sys.modules[type(self).__module__].__doc__ or "")
+        return [one if one.startswith(" ") else " ".join(one.split()) for one in text.split("\n\n") if one]
 
     def negatives(self, config: Any) -> int:
         """How many items are drawn against each positive in training; 0 where none are."""

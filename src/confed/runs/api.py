@@ -61,9 +61,9 @@ def run(
 
     `like` is another run, or its folder: whatever is not said is as it was there; without holdout, up to the round that
     was chosen there. `user`, `item`, `rating` and `timestamp` name the columns of a file or a frame where the usual
-    names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options` are
-    hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as `chunk`,
-    `patience` or `eval_every`.
+    names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options`
+    are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as
+    `chunk`, `patience` or `eval_every`.
 
     The run is kept in `folder`, or in a fresh folder below `out`; if neither is said, as long as it is in use
     (`Run.save`). What is worth knowing about the data goes to `notice`, or else to standard error.

@@ -151,6 +151,11 @@ class Run:
         """The original ids of the users, by their numbers."""
         return self._of_domain(domain)[0].user_ids
 
+    def item_names(self, domain: str | None = None) -> list[str]:
+        """What the items are called, by their numbers: the title where one is known, else the original id."""
+        cut, titles = self._of_domain(domain)
+        return [titles.get(item) or item for item in cut.item_ids]
+
     def training_items(self, domain: str | None = None) -> Ragged:
         """Of every user, the numbers of the items trained on."""
         cut, _ = self._of_domain(domain)

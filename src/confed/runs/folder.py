@@ -205,6 +205,8 @@ def finished_below(folder: Path) -> list[RunFolder]:
 
 def newest(folder: Path, method: str | None = None) -> Path:
     """The finished run below `folder` that ended last, of a method or of any."""
+    if RunFolder(folder).config_path.exists():
+        raise ConfedError(f"{folder}: is a run itself; --latest chooses among the runs of a folder, leave it out")
     for found in finished_below(folder):
         if method in (None, found.summary()["method"]):
             return found.path

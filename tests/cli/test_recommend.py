@@ -15,7 +15,7 @@ ORDERS = [
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pl.DataFrame(ORDERS, schema=["user", "item", "timestamp"], orient="row").write_csv("orders.csv")
+    pl.DataFrame(ORDERS, schema=["Customer", "product", "purchased at"], orient="row").write_csv("orders.csv")
     return tmp_path
 
 
@@ -35,6 +35,15 @@ def test_a_file_is_enough(confed, place):
     again, said = ask(confed, "orders.csv", "--user", "K-0007", "-k", 3, "--json")
     assert json.loads(again) == answer and "trained before: fedmf" in said
     assert len(list((place / "runs").iterdir())) == 1
+
+
+def test_columns_that_nobody_would_guess(confed, place):
+    pl.DataFrame(ORDERS, schema=["who", "what", "when"], orient="row").write_csv("odd.csv")
+    columns = ["--user-column", "who", "--item-column", "what"]
+    out, _ = ask(confed, "odd.csv", "--user", "K-0007", "--method", "ease", *columns, "--json")
+    assert json.loads(out)["items"]
+    out, _ = ask(confed, json.loads(out)["run"], "--user", "K-0007", "--json")
+    assert json.loads(out)["items"], "the run knows how its file is read"
 
 
 def test_another_method_is_trained_anew(confed, place):
@@ -79,7 +88,7 @@ def test_data_is_printed_as_it_is(confed, place):
         (["orders.csv", "--all", "--out", "no/x.csv"], "there is no folder"),
         (["--user", "K-0001"], "say a run folder or a dataset"),
         (["--latest", "--user", "K-0001"], "runs: holds no finished run"),
-        (["--latest", "--user", "K-0001", "--method", "ease"], "--method is for a dataset"),
+        (["--latest", "--user", "K-0001", "--method", "ease"], "are for a dataset: a run has its own"),
         ([".", "--user", "K-0001"], "neither a run folder nor data; if it holds run folders, say --latest"),
         (["ordrs.csv", "--user", "K-0001"], "ordrs.csv"),
         (["orders.csv", "--user", "K-0001", "--method", "feedmf"], "did you mean fedmf"),

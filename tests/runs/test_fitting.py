@@ -58,6 +58,14 @@ def test_users_with_too_few_items_are_left_out_and_it_is_said(tmp_path):
     assert len(said) == 1 and said[0].startswith("2 of 14 users are left out, who have fewer than 3 items")
 
 
+def test_who_was_left_out_is_served_as_somebody_new(tmp_path):
+    frame = made([30] * 12 + [2], 300)
+    run, _ = ran(frame, tmp_path, "ease")
+    offered = run.recommend("u12", 5)
+    assert offered == run.recommend(history=["i48", "i49"], k=5)
+    assert not {"i48", "i49"} & {one.item for one in offered}
+
+
 def test_nobody_with_enough_items(tmp_path):
     with pytest.raises(ConfedError, match="nobody has 3 items"):
         ran(made([2] * 12, 300), tmp_path)

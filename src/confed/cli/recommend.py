@@ -12,7 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from confed.cli import complete
-from confed.cli.options import RUNS, Json
+from confed.cli.options import (
+    RUNS,
+    DateOrder,
+    ItemColumn,
+    Json,
+    RatingColumn,
+    TimestampColumn,
+    UserColumn,
+    reading,
+)
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.data.shelf import require_source
@@ -52,6 +61,11 @@ def recommend(
         typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
     ] = None,
     runs: Annotated[Path, typer.Option("--runs", help="Where runs on a DATASET are kept, and looked for.")] = RUNS,
+    user_column: UserColumn = None,
+    item_column: ItemColumn = None,
+    rating_column: RatingColumn = None,
+    timestamp_column: TimestampColumn = None,
+    date_order: DateOrder = None,
     domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
     as_json: Json = False,
@@ -62,7 +76,8 @@ def recommend(
     """
     _require_one_of({"--user": user, "--history": history, "--all": everybody})
     _require_file(out, everybody=everybody)
-    run = _run(target, runs, method, latest=latest)
+    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
+    run = _run(target, runs, {"method": method} | columns, latest=latest)
     asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
     about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
     if out is not None:
@@ -95,22 +110,23 @@ def _require_file(to: Path | None, *, everybody: bool) -> None:
         raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
 
 
-def _run(target: str | None, runs: Path, method: str | None, *, latest: bool) -> Run:
+def _run(target: str | None, runs: Path, told: Mapping[str, str | None], *, latest: bool) -> Run:
     """A finished run; of data, the one that was trained on it before, or else a fresh one."""
     if target is None and not latest:
         raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
     folder = Path(target or runs)
     is_run = complete.is_run(folder)
-    if method and (is_run or latest):
-        raise ConfedError("--method is for a dataset: a run has its own")
+    said = {name: value for name, value in told.items() if value is not None}
+    if said and (is_run or latest):
+        raise ConfedError("--method, and what says how to read a file, are for a dataset: a run has its own")
     if not (is_run or latest):
-        _require_data(str(target), method)
+        _require_data(str(target), said.get("method"))
     with loading():
         from confed.runs.finished import Run
         from confed.runs.folder import newest
     if latest:
         return Run.open(newest(folder))
-    return Run.open(folder) if is_run else _trained(str(target), runs, method)
+    return Run.open(folder) if is_run else _trained(str(target), runs, said)
 
 
 def _require_data(target: str, method: str | None) -> None:
@@ -122,12 +138,12 @@ def _require_data(target: str, method: str | None) -> None:
     require_source(target)
 
 
-def _trained(dataset: str, runs: Path, method: str | None) -> Run:
+def _trained(dataset: str, runs: Path, told: Mapping[str, str]) -> Run:
     from confed.runs.trained import trained
 
     fetch(dataset)
     with live_progress() as listener:
-        run, fresh = trained(dataset, method, out=runs, listener=listener, notice=notice)
+        run, fresh = trained(dataset, out=runs, listener=listener, notice=notice, **told)
     how = "trained" if fresh else "trained before"
     notice(f"{how}: {run.summary['method']} on {dataset} ({run.folder.path}){_quality(run.summary)}")
     return run

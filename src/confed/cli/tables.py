@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Group
 from rich.table import Table
 
 _CAPTION = (
-    "Percent, on test items. HR@10 / NDCG@10: against {negatives} sampled candidates; full ranking: against all items. "
-    "Traffic: bytes per client and round, up / down."
+    "HR@10 and NDCG@10 in percent, on test items, against {negatives} sampled candidates; full ranking: against all "
+    "items. Round: the chosen one, of all. Traffic: per client and round, up / down."
 )
 
 
@@ -34,8 +35,10 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     seeds = len(first.get("runs", [first]))
     title = f"{first['dataset']}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
     means = " Of several domains: the mean; clients are companies." if "domains" in first else ""
-    table = Table(title=title, caption=_CAPTION.format(negatives=first["negatives"]) + means)
-    headings = ["method", "view", "HR@10 / NDCG@10", "full ranking", "rounds", "s/round", "MB", "traffic"]
+    # As narrow as a terminal of 80 columns wants it.
+    shape: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "pad_edge": False, "show_edge": False}
+    table = Table(title=title, caption=_CAPTION.format(negatives=first["negatives"]) + means, **shape)
+    headings = ["method", "view", "HR / NDCG", "full ranking", "round", "s/round", "MB", "traffic"]
     if paper:
         headings.insert(3, "published")
     for heading in headings:
@@ -54,7 +57,17 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
         if paper:
             row.insert(3, _published(summary))
         table.add_row(*row)
+    line = _yardstick(summaries)
+    if line:
+        table.add_row("popularity", "", _pair(line, ""), *(["–"] if paper else []), _pair(line, "full_"), style="dim")
     return table
+
+
+def _yardstick(summaries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What popularity gets on the same test items, unless it has a row of its own."""
+    if any(summary["method"] == "popularity" for summary in summaries):
+        return None
+    return next((summary["popularity"] for summary in summaries if "popularity" in summary), None)
 
 
 def domains_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
@@ -108,13 +121,17 @@ def _published(summary: Mapping[str, Any]) -> str:
 
 
 def _rounds(summary: Mapping[str, Any]) -> str:
-    """All rounds, and the one that validation chose."""
-    return f"{summary['best_round']:.0f} of {summary['rounds']:.0f}"
+    """The one that validation chose, of all."""
+    return f"{summary['best_round']:.0f}/{summary['rounds']:.0f}"
 
 
 def _traffic(summary: Mapping[str, Any]) -> str:
     up, down = (summary[f"{way}_bytes"] / max(summary["participations"], 1) for way in ("upload", "download"))
-    return f"{human_bytes(up)} / {human_bytes(down)}" if up or down else "–"
+    if not up and not down:
+        return "–"
+    (sent, unit), (received, other) = (human_bytes(count).split(" ") for count in (up, down))
+    sent, received = (f"{float(number):.3g}" for number in (sent, received))
+    return f"{sent} / {received} {unit}" if unit == other else f"{sent} {unit} / {received} {other}"
 
 
 def human_bytes(count: float) -> str:

@@ -222,6 +222,11 @@ class Run:
             )
         return self._scorers[domain]
 
+    def left_out(self, user: str, domain: str | None = None) -> list[str]:
+        """The items of a user whom the data has and the run had to leave out, for having too few."""
+        frame = self._prepared().whole.parts[domain or ONLY].frame
+        return frame.filter(pl.col("user") == user)["item"].to_list()
+
     def unknown_user(self, user: str) -> ConfedError:
         """Somebody whom another domain knows is no slip of the pen. Who else is in the data is nobody's business."""
         experiment = self._prepared()

@@ -42,6 +42,8 @@ class Served(Protocol):
 
     def item_vectors(self, domain: str | None = None) -> Tensor: ...
 
+    def left_out(self, user: str, domain: str | None = None) -> list[str]: ...
+
     def unknown_user(self, user: str) -> ConfedError: ...
 
 
@@ -61,9 +63,13 @@ class Offers:
         self._filter_seen = filter_seen
 
     def to_user(self, user: str) -> list[Recommendation]:
-        if user not in self._users:
+        """Of the data; whom the run had to leave out is served as somebody new."""
+        if user in self._users:
+            return next(self._of_known([self._users[user]]))
+        known = [item for item in self._run.left_out(user, self._domain) if item in self._items]
+        if not known:
             raise self._run.unknown_user(user)
-        return next(self._of_known([self._users[user]]))
+        return self.to_newcomer(known)
 
     def to_newcomer(self, history: Sequence[str]) -> list[Recommendation]:
         """To somebody with these items who was not in the data."""

@@ -35,6 +35,8 @@ class Experiment:
     examination: Examination
     method: Method
     terms: Terms
+    whole: Interactions | Domains
+    """The data with those whom the run leaves out."""
     notices: tuple[str, ...] = ()
     """What was done about data that is too small for what is usual; whoever starts a run should hear of it."""
 
@@ -48,14 +50,15 @@ class Experiment:
         data = _loaded(settings) if data is None else data
         _require_same_data(data, settings)
         _require_fit(settings, several=isinstance(data, Domains))
-        data, left_out = with_enough(as_catalogued(data, settings.known), settings)
+        whole = as_catalogued(data, settings.known)
+        data, left_out = with_enough(whole, settings)
         cut = cut_for(data, settings.protocol, settings.seed)
         protocol, fewer = with_candidates(settings.protocol, cut)
         settings = _settled(settings.model_copy(update={"protocol": protocol}), cut)
         examination = Examination.of(cut, protocol, settings.seed)
         _require_rankings(protocol, examination)
         method, terms = method_named(settings.method), terms_of(settings)
-        experiment = cls(settings, data, cut, examination, method, terms, (*left_out, *fewer))
+        experiment = cls(settings, data, cut, examination, method, terms, whole, (*left_out, *fewer))
         if not done:
             experiment.check()
         return experiment

@@ -167,7 +167,8 @@ class Method(ABC):
         round `number`.
         """
         raise ConfedError(
-            f"{self.name} knows nobody who was not in its data: take ease, ials, or a method across devices"
+            f"{self.name} serves only those it trained on: who is new, or was left out for too few items, takes ease, "
+            f"ials or a method across devices"
         )
 
     def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:

@@ -22,8 +22,8 @@ FORBIDDEN = {
     "silos": {"clients", "server", "methods", "evaluation", "runs", "analysis", "report", "cli", "testing"},
     "methods": {"runs", "analysis", "report", "cli", "testing"},
     "runs": {"analysis", "cli", "testing"},
-    "analysis": {"report", "cli", "testing"},
-    "report": {"cli", "testing"},
+    "analysis": {"runs", "report", "cli", "testing"},
+    "report": {"runs", "cli", "testing"},
     "cli": {"testing"},
 }
 THE_ONE_MODULE = {

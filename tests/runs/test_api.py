@@ -157,3 +157,17 @@ def test_what_data_is_known_to_be_cannot_be_claimed(tmp_path):
     with pytest.raises(ConfedError, match="known follows from the data"):
         confed.run("popularity", tiny.interactions(), known="ml-100k", out=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_recommender_has_parameters():
+    one = confed.Recommender("ease", regularisation=100.0)
+    assert one.get_params() == {"method": "ease", "rounds": None, "seed": 0, "regularisation": 100.0}
+    assert repr(one) == "Recommender(method='ease', seed=0, regularisation=100.0)"
+    assert one.set_params(seed=3, regularisation=50.0) is one
+    assert one.get_params()["seed"] == 3 and one.options == {"regularisation": 50.0}
+
+
+def test_a_recommender_trains_on_everything(tmp_path):
+    fitted = confed.Recommender("fedmf", rounds=1, dim=4).fit(tiny.interactions(), holdout=False)
+    assert fitted.run.summary["protocol"] == "everything"
+    assert fitted.recommend("3", 2) and fitted.recommend(history=["1"], k=2)

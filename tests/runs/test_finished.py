@@ -6,6 +6,7 @@ import pytest
 import confed
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
+from confed.report.sections import sections
 from confed.runs.prepare import Experiment
 from confed.testing import tiny
 from tests.runs.short import train, train_companies
@@ -101,3 +102,52 @@ def test_what_is_asked_of_a_domain_names_one(tmp_path):
         run.ranks("pushed", domain="b")
     with pytest.raises(ConfedError, match="one domain only"):
         train(out=tmp_path, rounds=1).ranks(domain="b")
+
+
+@pytest.fixture
+def kept_nowhere(tmp_path, monkeypatch):
+    """A run that nobody asked to keep, made in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return confed.run("pfedrec", tiny.interactions(), rounds=2, options={"dim": 4, "negatives": 15, "cutoffs": [5]})
+
+
+def test_nothing_is_written_that_nobody_asked_for(kept_nowhere, tmp_path):
+    assert list(tmp_path.iterdir()) == []
+    assert kept_nowhere.recommend("3", 2)
+    saved = kept_nowhere.save(tmp_path / "mine")
+    assert saved.summary["run_dir"] == str(tmp_path / "mine")
+    assert saved.recommend("3", 2) == kept_nowhere.recommend("3", 2)
+    with pytest.raises(ConfedError, match="is there already"):
+        kept_nowhere.save(tmp_path / "mine")
+
+
+def test_a_run_shows_itself(kept_nowhere):
+    shown = repr(kept_nowhere)
+    assert shown.startswith("Run(pfedrec on data, strict, negatives=15, seed 0: HR@10 ")
+    assert (
+        f"{kept_nowhere.summary['ndcg@10']:.2f} (popularity {kept_nowhere.summary['popularity']['ndcg@10']:.2f})"
+        in shown
+    )
+    kept_nowhere.summary["dataset"] = "<script>"
+    assert "&lt;script&gt;" in kept_nowhere._repr_html_() and "<script>" not in kept_nowhere._repr_html_()
+
+
+def test_the_history_is_a_frame(kept_nowhere):
+    history = kept_nowhere.history
+    assert history["round"].to_list() == [1, 2]
+    line = kept_nowhere.lines[1]["views"]
+    assert history["validation_hr@10"][1] == line["local"]["validation"]["hr@10"]
+    assert history["global_test_ndcg@5"][1] == line["global"]["test"]["ndcg@5"]
+
+
+def test_the_reports_pictures_and_its_page(kept_nowhere, tmp_path):
+    figures = kept_nowhere.figures()
+    drawn = [picture for section in sections(kept_nowhere) for picture in every_picture(section)]
+    assert len(figures) == len(drawn) > 3 and all(title.strip() for title in figures)
+    page = kept_nowhere.report(tmp_path / "page.html", samples=False)
+    assert page == tmp_path / "page.html" and "pfedrec on data" in page.read_text("utf-8")
+    assert kept_nowhere.report().parent == kept_nowhere.folder.path
+
+
+def every_picture(section):
+    return [*section.pictures, *(section.fold.pictures if section.fold else ())]

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from confed.analysis.run import Run
 from confed.clients.replay import Replay
-from confed.runs.finished import Run
 from confed.threads import in_parallel
 
 _VALUES = 1 << 22

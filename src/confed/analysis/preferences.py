@@ -18,12 +18,12 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from confed.analysis.run import Run
 from confed.analysis.style import SERIES, figure
 from confed.models.compactness import CoClustering
 from confed.models.distributions import unnamed
 from confed.models.silo import Rows
 from confed.random import Stream, fingerprint
-from confed.runs.finished import Run
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

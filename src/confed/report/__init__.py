@@ -1,5 +1,6 @@
 """The report of a run: one HTML page that needs nothing else."""
 
 from confed.report.page import write_report
+from confed.report.sections import figures
 
-__all__ = ["write_report"]
+__all__ = ["figures", "write_report"]

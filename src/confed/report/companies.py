@@ -5,9 +5,9 @@ from __future__ import annotations
 from confed.analysis.curves import clipped_shares, domain_curves, domain_losses, lengths_sent
 from confed.analysis.preferences import preference_maps
 from confed.analysis.rounds import Curves, Levels
+from confed.analysis.run import Run
 from confed.report.section import Picture, Section
 from confed.report.training import POPULARITY, noted, on_test_items, quality
-from confed.runs.finished import Run
 
 
 def domains(run: Run) -> Section | None:

@@ -9,10 +9,10 @@ from confed.analysis.clients import client_tables
 from confed.analysis.elbow import ElbowCurve
 from confed.analysis.items import item_map
 from confed.analysis.participation import participation
+from confed.analysis.run import Run
 from confed.analysis.users import user_clusters
 from confed.report.section import Picture, Section
 from confed.report.training import noted
-from confed.runs.finished import Run
 
 _MOST_CLIENTS = 3000
 """Clients whose tables are clustered; their inner products and the picture take seconds up to here."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from confed.analysis.run import Run
 from confed.methods.base import Method
 from confed.methods.registry import method_named
-from confed.runs.finished import Run
 from confed.vocabulary import Metric, view_in_words
 
 _POPULARITY = "every user gets the items that most users have"

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
+from confed.analysis.run import Run
 from confed.analysis.style import PALETTE
 from confed.errors import ConfedError
 from confed.files import written_beside
@@ -23,7 +24,6 @@ from confed.report.samples import Sample
 from confed.report.samples import samples as examples
 from confed.report.section import Section
 from confed.report.sections import sections
-from confed.runs.finished import Run
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """The browser itself refuses whatever the page might fetch."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confed.runs.finished import Run
+from confed.analysis.run import Run
 
 _SHARES = {"light": 0.1, "median": 0.5, "heavy": 0.9}
 """Which share of the users has fewer training items, roughly."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from confed.analysis.curves import learning_curves, loss_curve, seconds_curve, traffic
 from confed.analysis.rounds import Curves, Levels
+from confed.analysis.run import Run
 from confed.methods.registry import method_named
 from confed.report.section import Fold, Picture, Section
-from confed.runs.finished import Run
 from confed.vocabulary import Metric, view_in_words
 
 _METRICS = ("hr@10", "ndcg@10")

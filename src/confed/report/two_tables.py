@@ -6,8 +6,8 @@ from confed.analysis.clients import drift, has_two_tables, two_scores
 from confed.analysis.correlation import feature_correlation
 from confed.analysis.degradation import degradation as degradation_of
 from confed.analysis.overlap import view_overlap
+from confed.analysis.run import Run
 from confed.report.section import Picture, Section
-from confed.runs.finished import Run
 
 _SHOWN_CLIENT = 22
 """Whose features are shown; the paper shows client 22, for no reason it gives."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import torch
@@ -24,6 +24,9 @@ from confed.runs.folder import RunFolder
 from confed.runs.offers import Offers, Progress, Recommendation
 from confed.runs.prepare import Experiment
 from confed.scoring import Scorer
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 class Run:
@@ -196,6 +199,20 @@ class Run:
     def similar(self, item: str | int, k: int = 10, *, domain: str | None = None) -> list[Recommendation]:
         """The `k` items that are most like one to the method: by the angle between the vectors it has of them."""
         return self.offers(domain, k).like(str(item))
+
+    def figures(self) -> dict[str, go.Figure]:
+        """The pictures of the report, by their titles, as plotly figures."""
+        from confed.report import figures  # noqa: PLC0415 - plotly takes a second to load
+
+        return figures(self)
+
+    def report(self, path: str | Path | None = None, *, samples: bool = True) -> Path:
+        """Write a self-contained HTML page to `path`, by default in the run's folder; without `samples`, nobody's items
+        are on it.
+        """
+        from confed.report import write_report  # noqa: PLC0415 - plotly takes a second to load
+
+        return write_report(self, self.folder.path / "report.html" if path is None else Path(path), samples=samples)
 
     def offers(self, domain: str | None = None, k: int = 10, *, filter_seen: bool = True) -> Offers:
         """What the chosen round offers to users of the data, or of one of its domains."""

@@ -22,6 +22,9 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
         done = len(folder.metrics())
         raise StoppedError(f"stopped in round {done + 1}; go on with `confed run --resume {folder.path}`") from None
     checkpoint = folder.load_progress()
+    if listener:
+        last = "the last round is done, popularity ranks the same items"
+        listener({"round": checkpoint.round, "loss": None, "views": {}, "waiting": last}, experiment.settings)
     summary = summarise(experiment, folder, checkpoint, folder.metrics())
     folder.save_summary(summary)
     return summary

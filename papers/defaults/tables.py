@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from papers.cells import load_results
-from papers.defaults.recipe import DATASETS, FACTORS, FILES, LEARNED, PAPERS, RESULTS
+from papers.defaults.recipe import DATASETS, FACTORS, FILES, LEARNED, OTHERS, PAPERS, RESULTS, SKEWED
 from papers.marks import Table, rendered
 from papers.rows import Result, pair, table
 
@@ -68,6 +68,18 @@ def grid_table(method: str, results: Sequence[Result]) -> str:
     return table(["data", "popularity", *(f"η = {value:g}" for value in FACTORS), "the rule"], rows)
 
 
+def others_table(results: Sequence[Result]) -> str:
+    """HR@10 / NDCG@10 on test items, and the best round."""
+    found = [r for r in results if r["dataset"] == SKEWED]
+    order = sorted(found, key=lambda r: (list(OTHERS).index(r["method"]), r["variant"]))
+    rows = [[_named(r), pair([r]), f"{r['best_round']} of {r['rounds']}"] for r in order]
+    return table(["method", "HR@10 / NDCG@10", "best round"], rows)
+
+
+def _named(result: Result) -> str:
+    return f"{result['method']}, {result['variant']} of its item rate" if result["variant"] else str(result["method"])
+
+
 def _at(value: float) -> str:
     return f"eta {value:g}"
 
@@ -82,6 +94,7 @@ def _on_validation(found: Sequence[Result], *, rounds: bool = True) -> str:
 TABLES: dict[str, Table] = {
     "defaults/main": main_table,
     **{f"defaults/{method}": partial(grid_table, method) for method in LEARNED},
+    "defaults/others": others_table,
 }
 
 

@@ -49,6 +49,8 @@ SHAPES = (
 )
 """Few and many users, small and large catalogues, short and long histories, all items alike and a few that all have."""
 DATASETS = (*SHAPES, *NAMED, *FILES)
+SKEWED = "synthetic:users=300,items=2000,interactions_per_user=12,skew=1.5"
+OTHERS = {"popularity": None, "fedmf": ROUNDS, "fedncf": ROUNDS, "fedrap": ROUNDS, "fed3cr": ROUNDS}
 
 
 FACTS: dict[str, dict[str, float]] = {
@@ -103,7 +105,13 @@ def _at(factor: float, method: str, dataset: str) -> Cell:
     return _cell(method, dataset, f"eta {factor:g}", factor)
 
 
-PARTS = {"reference": reference, "before": before, "after": after, "grid": grid}
+def others() -> list[Cell]:
+    """Methods with rates of another kind, beside FedMF, where few people have few items and popularity is strong."""
+    cells = [Cell(method, SKEWED, "strict", 0, rounds) for method, rounds in OTHERS.items()]
+    return [*cells, Cell("fedrap", SKEWED, "strict", 0, ROUNDS, "a tenth", {"item_rate": 100.0})]
+
+
+PARTS = {"reference": reference, "before": before, "after": after, "grid": grid, "others": others}
 
 
 def cells() -> list[Cell]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from papers.cells import load_results
-from papers.defaults.recipe import DATASETS, FACTORS, FILES, LEARNED, PAPERS, RESULTS
-from papers.marks import rendered
+from papers.defaults.recipe import DATASETS, FACTORS, FILES, LEARNED, OTHERS, PAPERS, RESULTS, SKEWED
+from papers.marks import Table, rendered
 from papers.rows import Result, pair, table
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "defaults.md"
@@ -55,14 +56,28 @@ def _before_and_after(results: Sequence[Result], method: str, dataset: str) -> l
 
 
 def grid_table(method: str, results: Sequence[Result]) -> str:
-    """HR@10 on validation items of the best round, with its number; the rule's own at the end."""
+    """HR@10 on validation items of the best round, with its number; the rule's own at the end. Only data with cells."""
     rows = []
     for dataset in DATASETS:
         cells = [_on_validation(select(results, method, dataset, _at(value))) for value in FACTORS]
         own = select(results, method, dataset, "", "rule")
+        if not own and set(cells) == {"–"}:
+            continue
         line = _on_validation(select(results, "popularity", dataset, ""), rounds=False)
         rows.append([title(dataset), line, *cells, f"{_on_validation(own)}, η = {factor(own[0]):g}" if own else "–"])
     return table(["data", "popularity", *(f"η = {value:g}" for value in FACTORS), "the rule"], rows)
+
+
+def others_table(results: Sequence[Result]) -> str:
+    """HR@10 / NDCG@10 on test items, and the best round."""
+    found = [r for r in results if r["dataset"] == SKEWED]
+    order = sorted(found, key=lambda r: (list(OTHERS).index(r["method"]), r["variant"]))
+    rows = [[_named(r), pair([r]), f"{r['best_round']} of {r['rounds']}"] for r in order]
+    return table(["method", "HR@10 / NDCG@10", "best round"], rows)
+
+
+def _named(result: Result) -> str:
+    return f"{result['method']}, {result['variant']} of its item rate" if result["variant"] else str(result["method"])
 
 
 def _at(value: float) -> str:
@@ -76,10 +91,10 @@ def _on_validation(found: Sequence[Result], *, rounds: bool = True) -> str:
     return f"{shown} in {found[0]['best_round']}" if rounds else shown
 
 
-TABLES = {
+TABLES: dict[str, Table] = {
     "defaults/main": main_table,
-    "defaults/fedmf": lambda results: grid_table("fedmf", results),
-    "defaults/pfedrec": lambda results: grid_table("pfedrec", results),
+    **{f"defaults/{method}": partial(grid_table, method) for method in LEARNED},
+    "defaults/others": others_table,
 }
 
 

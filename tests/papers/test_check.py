@@ -1,6 +1,7 @@
 """Stored figures are those that the recipes would run today; where they are not, that is said of the right ones."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,29 @@ def one(tmp_path, monkeypatch):
     monkeypatch.setattr("papers.check.RECIPES", {"one": Recipe})
     run_cells(Recipe.cells(), Recipe.RESULTS)
     return Recipe
+
+
+def test_an_option_that_followed_from_the_data_is_held_against_the_same_facts(tmp_path, monkeypatch):
+    few = {"negatives": 20, "dim": 4}
+    cell = Cell("fedmf", TINY, "strict", 0, rounds=1, options=few)
+    run_cells([cell], tmp_path / "results.jsonl")
+    stored = Results(tmp_path / "results.jsonl").read()
+    (made_with,) = (result["provenance"]["settings"] for result in stored.values())
+    assert made_with["facts"].keys() == {"items", "rows", "holders"}
+    assert list(stale([cell], stored)) == []
+    monkeypatch.setattr(method_named("fedmf").config_class, "move", 15.0)
+    (line,) = stale([cell], stored)
+    assert "method_options.item_rate_factor was" in line
+
+
+def test_a_file_is_known_by_the_hash_that_its_cell_says(one):
+    (cell,) = one.cells()
+    stored = Results(one.RESULTS).read()
+    (result,) = stored.values()
+    told = replace(cell, content_hash=result["provenance"]["settings"]["content_hash"])
+    assert list(stale([told], stored)) == []
+    (line,) = stale([replace(cell, content_hash="abc")], stored)
+    assert "synthetic:users=40,items=80,seed=2 has abc" in line
 
 
 @pytest.fixture

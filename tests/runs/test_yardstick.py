@@ -14,7 +14,12 @@ from tests.runs.short import FEW, train, train_companies
 
 def summary(hr, ndcg, *, best=10, rounds=30, error=1.0, **more):
     line = {"hr@10": 70.0, "ndcg@10": 50.0, "error": {"hr@10": error, "ndcg@10": error}}
-    facts = {"method": "fedmf", "dataset": "mine.csv", "best_round": best, "rounds": rounds}
+    facts = {
+        "method": "fedmf",
+        "best_round": best,
+        "rounds": rounds,
+        "views": {"local": {"hr@10": hr, "ndcg@10": ndcg}},
+    }
     return {**facts, "hr@10": hr, "ndcg@10": ndcg, "pace": {"item_rate_factor": 80.0}, "popularity": line, **more}
 
 
@@ -60,6 +65,13 @@ def test_what_to_try_depends_on_when_the_run_was_best():
     )
     assert said(best=15) == "what to try: a closed form, such as ease"
     assert said(best=1, rounds=1, pace={}, method="mf") == "what to try: a closed form, such as ease"
+
+
+def test_another_view_of_the_same_round_may_be_above():
+    views = {"local": {"hr@10": 68.8, "ndcg@10": 49.8}, "global": {"hr@10": 70.5, "ndcg@10": 50.5}}
+    assert said(best=15, views=views) == (
+        "what to try: the global view, which is above it (--set view=global); a closed form, such as ease"
+    )
 
 
 def test_nothing_is_left_to_try_where_the_closed_form_itself_is_below():

@@ -121,14 +121,13 @@ class Method(ABC):
         """The facts of the training data from which those options follow that are left open; none, if none is."""
         return {}
 
-    def settled(self, config: Any, facts: Mapping[str, float]) -> MethodConfig:
+    def settled(self, config: MethodConfig, facts: Mapping[str, float]) -> MethodConfig:
         """The config with its open options as they follow from `facts`."""
-        assert isinstance(config, MethodConfig)
         return config
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
-        """Which options followed from `facts`, and from which."""
-        return ""
+        """Which options followed from `facts`, and how."""
+        return "some follow from " + ", ".join(f"{name} = {value:g}" for name, value in facts.items())
 
     def paragraphs(self) -> list[str]:
         """What it does and where it deviates. Docstrings are wrapped for the source; here a paragraph is one line, and

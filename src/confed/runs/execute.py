@@ -26,6 +26,9 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
     progress = folder.load_progress()
     if not is_over(experiment.settings, progress):
         raise _stopped(folder, f"after round {progress.round} of {experiment.settings.rounds}")
+    if listener and experiment.settings.protocol.measures:
+        last = "the last round is done, popularity ranks the same items"
+        listener({"round": progress.round, "loss": None, "views": {}, "waiting": last}, experiment.settings)
     summary = summarise(experiment, folder, progress, folder.metrics())
     folder.save_summary(summary)
     return summary

@@ -20,7 +20,8 @@ from confed.training import Round, Trainer
 
 Line = dict[str, Any]
 Listener = Callable[[Line, Settings], None]
-"""Hears of every round; and, where others have to be started, of round 0: `waiting` says for what."""
+"""Hears of every round. Before the first, where others have to be started, and after the last, `waiting` says for what.
+"""
 
 _SAVE_SHARE = 20
 """At least so many times the time of the last save passes before the next."""

@@ -87,7 +87,7 @@ def _below(summary: Mapping[str, Any]) -> str:
 
 
 def _remedies(summary: Mapping[str, Any]) -> Iterator[str]:
-    """By when the run was at its best; and a method that has no pace to get wrong."""
+    """By when the run was at its best; another view of the same round; a method that has no pace to get wrong."""
     best, rounds = summary["best_round"], summary["rounds"]
     early, late = (rounds > 1 and when for when in (best <= max(1, _EARLY * rounds), best > _LATE * rounds))
     if late:
@@ -98,6 +98,9 @@ def _remedies(summary: Mapping[str, Any]) -> Iterator[str]:
         if early:
             smaller = f"--set {option}={_two_digits(value / _SLOWER)}"
             yield f"smaller steps, as it was best in round {best:.0f} of {rounds:.0f} ({smaller})"
+    for view, values in summary["views"].items():
+        if all(values[metric] > summary[YARDSTICK][metric] for metric in COMPARED):
+            yield f"the {view} view, which is above it (--set view={view})"
     if summary["method"] != _SURE:
         yield f"a closed form, such as {_SURE}"
 

@@ -282,3 +282,26 @@ def test_bad_own_data(content, message, failure, tmp_path):
     (tmp_path / "own.csv").write_text(content)
     assert message in failure("run", "pfedrec", "own.csv", *FEW)
     assert [p.name for p in tmp_path.iterdir()] == ["own.csv"]
+
+
+def test_a_run_for_use_measures_nothing_and_says_so(confed, result, tmp_path):
+    result("run", "pfedrec", TINY, "--rounds", 3, *FEW, "--folder", "measured")
+    code, out, err = confed("run", "--like", "measured", "--no-holdout", "--folder", "whole")
+    assert code == 0, err
+    assert "protocol everything" in out and "HR@10 " not in out.partition("defaults:")[2]
+    assert result("recommend", "whole", "--user", 1)["items"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "pfedrec", TINY, "--no-holdout"], "nothing can choose the round: say --rounds, or --like RUN"),
+        (["run", "pfedrec", TINY, "--no-holdout", "--protocol", "paper"], "--protocol paper holds something out"),
+        (["run", "fedmf", "--like", "measured"], "--like measured is a run of popularity: leave fedmf out, or --like"),
+        (["run", "--like", "nowhere"], "nowhere: not a run folder"),
+        (["run", "--resume", "measured", "--no-holdout"], "--resume takes the run's own settings"),
+    ],
+)
+def test_mistakes_about_holdout(arguments, message, result, failure):
+    result("run", "popularity", TINY, *FEW[:2], "--folder", "measured")
+    assert message in failure(*arguments)

@@ -216,7 +216,7 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
             console.print(f"published: {figures} ({figure['source']})", highlight=False)
         for view, metrics in summary.get("views", {}).items():
-            if view != summary["view"]:
+            if view != summary["view"] and metrics:  # none where nothing was held out
                 values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"
                 console.print(f"the same round under the {view} view: {values}", highlight=False)
         parts = summary.get("upload_parts", {})

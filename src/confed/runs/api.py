@@ -75,7 +75,6 @@ def run(
         told = _completed(told, as_in(like, holdout=holdout))
     if "method" not in told or "dataset" not in told:
         raise ConfedError("say what to run: a method and a dataset, or another run (--like) to do as it did")
-    _require_rounds(told["method"], told.get("rounds"), holdout=holdout)
     experiment, data = _prepared(**told, holdout=holdout, notice=notice)
     temporary = TemporaryDirectory(prefix="confed-") if folder is None and out is None else None
     where = Path(folder or out or (temporary.name if temporary else ""))
@@ -103,6 +102,7 @@ def _prepared(
     resolved = partial(
         resolve, method, _name(dataset), protocol=_protocol(dataset, protocol, holdout=holdout), **settings
     )
+    _require_rounds(method, settings.get("rounds"), holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
     data = load(dataset, notice=notice, **reading)
     source = whereabouts(dataset)

@@ -10,7 +10,7 @@ import pytest
 
 import confed
 from confed.analysis.style import figure
-from confed.data import Interactions
+from confed.data.interactions import Interactions
 from confed.errors import ConfedError
 from confed.report import write_report
 from confed.report.page import render

@@ -28,7 +28,7 @@ from confed.cli.progress import fetch, live_progress
 from confed.cli.tables import defaults_line, results
 from confed.runs import api
 from confed.runs.settings import parse_option
-from confed.runs.yardstick import verdict
+from confed.runs.verdict import verdict
 
 
 def compare(

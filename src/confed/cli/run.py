@@ -33,7 +33,7 @@ from confed.cli.tables import defaults_line, human_bytes, results
 from confed.errors import ConfedError, unknown_name
 from confed.runs import api
 from confed.runs.settings import parse_option, read_toml
-from confed.runs.yardstick import verdict
+from confed.runs.verdict import verdict
 
 
 def run(

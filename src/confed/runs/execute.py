@@ -11,6 +11,7 @@ from confed.runs.launch import launch
 from confed.runs.loop import Listener, Loop
 from confed.runs.prepare import Experiment
 from confed.runs.summary import summarise
+from confed.runs.verdict import YARDSTICK
 
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
         done = len(folder.metrics())
         raise StoppedError(f"stopped in round {done + 1}; go on with `confed run --resume {folder.path}`") from None
     checkpoint = folder.load_progress()
-    if listener:
+    if listener and experiment.settings.method != YARDSTICK:
         last = "the last round is done, popularity ranks the same items"
         listener({"round": checkpoint.round, "loss": None, "views": {}, "waiting": last}, experiment.settings)
     summary = summarise(experiment, folder, checkpoint, folder.metrics())

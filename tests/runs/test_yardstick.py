@@ -41,3 +41,14 @@ def test_over_seeds_the_yardstick_is_a_mean_too(tmp_path):
     for metric in ("hr@10", "full_ndcg@10"):
         assert pooled["popularity"][metric] == pytest.approx(np.mean([run["popularity"][metric] for run in runs]))
     assert pooled["popularity"]["error"]["hr@10"] > 0
+
+
+def test_of_large_data_it_is_said_what_is_left_to_do(tmp_path, monkeypatch):
+    for pairs, told in (
+        (10**9, [None, None]),
+        (0, [None, None, "the last round is done, popularity ranks the same items"]),
+    ):
+        monkeypatch.setattr("confed.runs.execute._SECONDS", pairs)
+        heard = []
+        train(out=tmp_path, rounds=2, listener=lambda line, settings, heard=heard: heard.append(line.get("waiting")))
+        assert heard == told

@@ -13,6 +13,9 @@ from confed.runs.prepare import Experiment
 from confed.runs.summary import summarise
 from confed.runs.verdict import YARDSTICK
 
+_SECONDS = 50_000_000
+"""Pairs of user and item that take some seconds to rank."""
+
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
     """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
@@ -23,12 +26,18 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
         done = len(folder.metrics())
         raise StoppedError(f"stopped in round {done + 1}; go on with `confed run --resume {folder.path}`") from None
     checkpoint = folder.load_progress()
-    if listener and experiment.settings.method != YARDSTICK:
-        last = "the last round is done, popularity ranks the same items"
-        listener({"round": checkpoint.round, "loss": None, "views": {}, "waiting": last}, experiment.settings)
+    if listener:
+        _tell_what_is_left(experiment, checkpoint.round, listener)
     summary = summarise(experiment, folder, checkpoint, folder.metrics())
     folder.save_summary(summary)
     return summary
+
+
+def _tell_what_is_left(experiment: Experiment, rounds: int, listener: Listener) -> None:
+    """Of large data, popularity takes a while to rank everything too."""
+    if experiment.settings.method != YARDSTICK and experiment.cut.users * experiment.cut.items > _SECONDS:
+        waiting = "the last round is done, popularity ranks the same items"
+        listener({"round": rounds, "loss": None, "views": {}, "waiting": waiting}, experiment.settings)
 
 
 def _locally(experiment: Experiment, folder: RunFolder, listener: Listener | None) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from confed.methods.rates import PAPERS
 from papers.cells import load_results
-from papers.defaults.recipe import DATASETS, FACTORS, FILES, LEARNED, OTHERS, PAPERS, RESULTS, SKEWED
+from papers.defaults.recipe import DATASETS, FILES, LEARNED, OTHERS, RESULTS, SKEWED, TRIED, after_cell
 from papers.marks import Table, rendered
 from papers.rows import Result, pair, table
 
@@ -28,8 +29,9 @@ def title(dataset: str) -> str:
     return f"synthetic, {words}, skew {told.get('skew', '1')}"
 
 
-def select(results: Iterable[Result], method: str, dataset: str, *variants: str) -> list[Result]:
-    return [r for r in results if (r["method"], r["dataset"]) == (method, dataset) and r["variant"] in variants]
+def select(results: Iterable[Result], method: str, dataset: str, variant: str) -> list[Result]:
+    wanted = (method, dataset, variant)
+    return [r for r in results if (r["method"], r["dataset"], r["variant"]) == wanted]
 
 
 def factor(result: Result) -> float:
@@ -50,22 +52,24 @@ def main_table(results: Sequence[Result]) -> str:
 
 
 def _before_and_after(results: Sequence[Result], method: str, dataset: str) -> list[str]:
-    before, after = select(results, method, dataset, _at(PAPERS)), select(results, method, dataset, "", "rule")
+    before = select(results, method, dataset, _at(PAPERS))
+    after = select(results, method, dataset, after_cell(method, dataset).variant)
     shown = f"{pair(after)} ({factor(after[0]):g})" if after else "–"
     return [pair(before), shown]
 
 
 def grid_table(method: str, results: Sequence[Result]) -> str:
     """HR@10 on validation items of the best round, with its number; the rule's own at the end. Only data with cells."""
+    factors = sorted({PAPERS, *(value for tried in TRIED[method].values() for value in tried)})
     rows = []
     for dataset in DATASETS:
-        cells = [_on_validation(select(results, method, dataset, _at(value))) for value in FACTORS]
-        own = select(results, method, dataset, "", "rule")
+        cells = [_on_validation(select(results, method, dataset, _at(value))) for value in factors]
+        own = select(results, method, dataset, after_cell(method, dataset).variant)
         if not own and set(cells) == {"–"}:
             continue
         line = _on_validation(select(results, "popularity", dataset, ""), rounds=False)
         rows.append([title(dataset), line, *cells, f"{_on_validation(own)}, η = {factor(own[0]):g}" if own else "–"])
-    return table(["data", "popularity", *(f"η = {value:g}" for value in FACTORS), "the rule"], rows)
+    return table(["data", "popularity", *(f"η = {value:g}" for value in factors), "the rule"], rows)
 
 
 def others_table(results: Sequence[Result]) -> str:

@@ -121,6 +121,12 @@ def test_the_same_facts_give_the_same_settings():
     assert settled(run, None) == run
 
 
+def test_kept_tables_are_never_stepped_more_slowly_than_papers_do():
+    for name, factor in (("fedmf", 24), ("pfedrec", 49), ("cofedrec", PAPERS)):
+        method = method_named(name)
+        assert method.settled(method.config(None, {}), FACTS["filmtrust"]).item_rate_factor == factor
+
+
 def test_what_the_rule_would_make_of_movielens():
     experiment = Experiment.prepare(resolve("fedmf", "mine"), confed.load_dataset(require("ml-100k")))
     assert experiment.settings.facts == FACTS["ml-100k"]

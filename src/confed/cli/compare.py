@@ -98,7 +98,7 @@ def compare(
     result = {"dataset": dataset, "protocol": summaries[0]["protocol"], "methods": summaries}
 
     def render() -> None:
-        from confed.runs.yardstick import verdict
+        from confed.runs.verdict import verdict
 
         console.print(results(summaries))
         for summary in summaries:

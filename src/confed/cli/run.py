@@ -193,7 +193,7 @@ def _noise(note: dict[str, float]) -> str:
 
 def _caveats(summary: dict[str, Any]) -> Iterator[str]:
     """What is worth knowing before one believes the figures."""
-    from confed.runs.yardstick import verdict
+    from confed.runs.verdict import verdict
 
     if summary.get("left_out"):
         yield (

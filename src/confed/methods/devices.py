@@ -81,6 +81,8 @@ class ScaledItemsConfig(FederatedConfig):
 
     move: ClassVar[float]
     """items · η · h / b in a round: how far items go, see methods/rates.py."""
+    slowest: ClassVar[float] = 0.0
+    """The least η that may follow."""
 
     def item_rate(self, items: int) -> float:
         return self.learning_rate * items * (self.item_rate_factor or PAPERS)
@@ -167,7 +169,7 @@ class DeviceMethod(FederatedMethod):
         return facts_of(cut.parts[ONLY].training, config.batch_size, config.train_negatives)
 
     def settled(self, config: Any, facts: Mapping[str, float]) -> MethodConfig:
-        factor = item_rate_factor(facts, config.move / config.local_epochs)
+        factor = max(item_rate_factor(facts, config.move / config.local_epochs), config.slowest)
         found: MethodConfig = config.model_copy(update={"item_rate_factor": factor})
         return found
 

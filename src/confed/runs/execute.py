@@ -12,6 +12,10 @@ from confed.runs.loop import Listener, Loop, is_over
 from confed.runs.prepare import Experiment
 from confed.runs.stopping import patient_ctrl_c
 from confed.runs.summary import summarise
+from confed.runs.verdict import YARDSTICK
+
+_SECONDS = 50_000_000
+"""Pairs of user and item that take some seconds to rank."""
 
 
 def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None = None) -> dict[str, Any]:
@@ -27,8 +31,7 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
     if not is_over(experiment.settings, progress):
         raise _stopped(folder, f"after round {progress.round} of {experiment.settings.rounds}")
     if listener and experiment.settings.protocol.measures:
-        last = "the last round is done, popularity ranks the same items"
-        listener({"round": progress.round, "loss": None, "views": {}, "waiting": last}, experiment.settings)
+        _tell_what_is_left(experiment, progress.round, listener)
     summary = summarise(experiment, folder, progress, folder.metrics())
     folder.save_summary(summary)
     return summary
@@ -37,6 +40,13 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
 def _stopped(folder: RunFolder, when: str) -> StoppedError:
     after = folder.load_progress().round
     return StoppedError(f"stopped {when}; `confed run --resume {folder.path}` goes on from round {after + 1}")
+
+
+def _tell_what_is_left(experiment: Experiment, rounds: int, listener: Listener) -> None:
+    """Of large data, popularity takes a while to rank everything too."""
+    if experiment.settings.method != YARDSTICK and experiment.cut.users * experiment.cut.items > _SECONDS:
+        waiting = "the last round is done, popularity ranks the same items"
+        listener({"round": rounds, "loss": None, "views": {}, "waiting": waiting}, experiment.settings)
 
 
 def _locally(experiment: Experiment, folder: RunFolder, listener: Listener | None) -> None:

@@ -14,7 +14,8 @@ from confed.runs.loop import Line
 from confed.runs.memory import peak_rss_mb
 from confed.runs.prepare import Experiment
 from confed.runs.settings import defaults_in_words
-from confed.runs.yardstick import YARDSTICK, pace, popularity
+from confed.runs.verdict import YARDSTICK, pace
+from confed.runs.yardstick import popularity
 
 
 def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lines: list[Line]) -> dict[str, Any]:

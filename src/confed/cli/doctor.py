@@ -28,7 +28,7 @@ _PACKAGES = (
     "safetensors",
     "implicit",
 )
-_EXTRAS = {"scale": "ray", "frames": "pyarrow"}
+_EXTRAS = {"scale": "ray", "frames": "pyarrow", "excel": "fastexcel"}
 
 
 def doctor(

@@ -136,10 +136,16 @@ def test_an_interrupt_says_how_to_go_on(confed, monkeypatch):
     assert "stopped at once; `confed run --resume a` goes on from round 1" in " ".join(err.split())
 
 
-def test_ctrl_c_ends_and_saves_the_round(tmp_path, result):
+@pytest.mark.parametrize(
+    "place",
+    [[], pytest.param(["--engine", "processes", "--workers", "2"], marks=pytest.mark.apart)],
+    ids=["here", "apart"],
+)
+def test_ctrl_c_ends_and_saves_the_round(tmp_path, result, place):
     """A checkpoint only at the end, so that what is saved is saved because of the signal."""
-    options = ["--rounds", 60, *FEW, "--checkpoint-seconds", 1e9]
+    options = ["--rounds", 200, *FEW, "--checkpoint-seconds", 1e9]
     unbroken = result("run", "pfedrec", TINY, *options, "--folder", "whole")
+    options += place
     command = [
         sys.executable,
         "-m",
@@ -157,7 +163,7 @@ def test_ctrl_c_ends_and_saves_the_round(tmp_path, result):
     said = " ".join(process.communicate(timeout=60)[1].split())
     assert process.returncode == 130
     done = len((tmp_path / "broken" / "metrics.jsonl").read_text().splitlines())
-    assert f"stopped after round {done} of 60; `confed run --resume broken` goes on from round {done + 1}" in said
+    assert f"stopped after round {done} of 200; `confed run --resume broken` goes on from round {done + 1}" in said
     assert "Ctrl-C once more stops at once" in said
     assert not (tmp_path / "broken" / "stop").exists()
     resumed = result("run", "--resume", "broken")

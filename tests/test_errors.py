@@ -33,6 +33,12 @@ def test_without_a_near_name_the_known_ones_are_listed_up_to_a_point():
         ("name it with --user-column", "name it with user="),
         ("go on with `confed run --resume runs/a-b`", 'go on with `confed.resume("runs/a-b")`'),
         ("my--file.csv, line 3 -- and a dash", "my--file.csv, line 3 -- and a dash"),
+        ("user '--rounds 3' in /data/--out/a.csv", "user '--rounds 3' in /data/--out/a.csv"),
+        (
+            "--set cutoffs=5,10 or --set reproduction.saturating_bce=true",
+            'options={"cutoffs": [5,10]} or options={"reproduction.saturating_bce": "true"}',
+        ),
+        ("--bob is nobody's option, --domain my-books", "--bob is nobody's option, domain= my-books"),
     ],
 )
 def test_python_reads_of_keywords_and_the_terminal_of_flags(flags, keywords):

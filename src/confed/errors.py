@@ -10,7 +10,6 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 
 
 class ConfedError(Exception):
@@ -30,31 +29,40 @@ class ConfedError(Exception):
         return str(self.args[0]) if self.args else ""
 
 
-_SPELLINGS = (
-    (r"`confed run --resume ([^`]+)`", '`confed.resume("{0}")`'),
-    (r"(?<![\w-])--set (\w+)=([A-Za-z]\w*)", 'options={{"{0}": "{1}"}}'),
-    (r"(?<![\w-])--set (\w+)=([\d.]*\d)", 'options={{"{0}": {1}}}'),
-    (r"(?<![\w-])--no-(\w+)", "{0}=False"),
-    (r"(?<![\w-])--(user|item|rating|timestamp)-column", "{0}="),
-    (r"(?<![\w-])--(protocol|engine|domain) ([a-z]+)", '{0}="{1}"'),
-    (r"(?<![\w-])--date-order (dmy|mdy)", 'date_order="{0}"'),
-    (r"(?<![\w-])--(\w+)-(\w+) (\d+)", "{0}_{1}={2}"),
-    (r"(?<![\w-])--(\w+) (\d+)", "{0}={1}"),
-    (r"(?<![\w-])--(\w+)-(\w+)", "{0}_{1}="),
-    (r"(?<![\w-])--(\w+)", "{0}="),
+_OPTION = re.compile(
+    r"`confed run --resume (?P<run>[^`]+)`"
+    r"|(?<![\w/-])--(?:set (?P<key>[a-z_.]+)=(?P<value>[\w.]+(?:,\d+)*)|no-(?P<off>holdout|header)"
+    r"|(?P<role>user|item|rating|timestamp)-column"
+    r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|domain|history|like|out|folder|name|overwrite"
+    r"|encoding|separator|format|patience|eval-every|min-interactions|date-order|checkpoint-seconds)"
+    r"(?: (?P<word>strict|paper|warm|cold|everything|local|processes|ray|dmy|mdy|\d+)\b)?)"
 )
-"""From what one types in a shell to what one writes in Python, the special before the general."""
+"""An option as one types it in a shell; what is none stays as it is."""
+_QUOTED = re.compile(r"('[^']*')")
 
 
 def in_python(text: str) -> str:
-    """A message about options as one about keywords."""
-    for flags, keywords in _SPELLINGS:
-        text = re.sub(flags, partial(_spelled, keywords), text)
-    return text
+    """A message about options as one about keywords. What stands between quotes is data."""
+    parts = _QUOTED.split(text)
+    return "".join(part if place % 2 else _OPTION.sub(_spelled, part) for place, part in enumerate(parts))
 
 
-def _spelled(keywords: str, found: re.Match[str]) -> str:
-    return keywords.format(*found.groups())
+def _spelled(found: re.Match[str]) -> str:
+    if found["run"]:
+        return f'`confed.resume("{found["run"]}")`'
+    if found["key"]:
+        return f'options={{"{found["key"]}": {_literal(found["value"])}}}'
+    if found["off"]:
+        return f"{found['off']}=False"
+    if found["role"]:
+        return f"{found['role']}="
+    return f"{found['name'].replace('-', '_')}={_literal(found['word']) if found['word'] else ''}"
+
+
+def _literal(value: str) -> str:
+    if "," in value:
+        return f"[{value}]"
+    return value if value.replace(".", "", 1).isdigit() else f'"{value}"'
 
 
 class DivergedError(ConfedError):

@@ -110,3 +110,26 @@ def test_similar(confed, place):
     assert code == 0 and len(found) == 2 and "Ware 3" not in {one["item"] for one in found}
     code, _, err = confed("similar", run, "Ware 999")
     assert code == 2 and "unknown item" in err
+
+
+def test_a_run_with_other_settings_is_not_taken_for_it(confed, place):
+    """A short try of the same method must not be served instead of what would be trained."""
+    assert confed("run", "fedmf", "orders.csv", "--rounds", 1)[0] == 0
+    _, said = ask(confed, "orders.csv", "--user", "K-0007")
+    assert "trained: fedmf" in said
+    assert confed("run", "fedmf", "orders.csv", "--rounds", 1)[0] == 0
+    _, said = ask(confed, "orders.csv", "--user", "K-0007")
+    assert "trained before: fedmf" in said
+
+
+def test_a_file_that_was_moved_is_found_by_its_content(confed, place):
+    first, _ = ask(confed, "orders.csv", "--user", "K-0007", "--method", "ease", "--json")
+    (place / "orders.csv").rename(place / "moved.csv")
+    again, said = ask(confed, "moved.csv", "--user", "K-0007", "--method", "ease", "--json")
+    assert json.loads(again)["items"] == json.loads(first)["items"] and "trained before" in said
+
+
+def test_who_is_not_in_the_file_is_missed_before_anything_is_trained(confed, place):
+    code, _, err = confed("recommend", "orders.csv", "--user", "nobody")
+    assert code == 2 and "user 'nobody' is not in orders.csv" in " ".join(err.split())
+    assert not (place / "runs").exists()

@@ -51,7 +51,7 @@ def test_noise_on_what_people_send_is_reported_too(confed, tmp_path):
 def test_human_output_has_the_table_and_progress_goes_to_stderr(confed):
     code, out, err = confed("run", "fedmf", TINY, "--rounds", 2, *FEW)
     assert code == 0
-    assert "HR@10 / NDCG@10" in out and "fedmf" in out
+    assert "HR / NDCG" in out and "fedmf" in out
     assert "round 2/2" in err and "validation ndcg@10" in err
 
 
@@ -296,6 +296,9 @@ def test_a_run_for_use_measures_nothing_and_says_so(confed, result, tmp_path):
     assert code == 0, err
     assert "protocol everything" in out and "HR@10 " not in out.partition("defaults:")[2]
     assert result("recommend", "whole", "--user", 1)["items"]
+    assert confed("report", "whole")[0] == 0
+    page = (tmp_path / "whole" / "report.html").read_text("utf-8")
+    assert "nothing was measured but the loss" in page
 
 
 @pytest.mark.parametrize(
@@ -303,11 +306,41 @@ def test_a_run_for_use_measures_nothing_and_says_so(confed, result, tmp_path):
     [
         (["run", "pfedrec", TINY, "--no-holdout"], "nothing can choose the round: say --rounds, or --like RUN"),
         (["run", "pfedrec", TINY, "--no-holdout", "--protocol", "paper"], "--protocol paper holds something out"),
-        (["run", "fedmf", "--like", "measured"], "--like measured is a run of popularity: leave fedmf out, or --like"),
+        (
+            ["run", "fedmf", "--like", "measured"],
+            "--like leads to a run of popularity, not of fedmf: leave one of them out",
+        ),
         (["run", "--like", "nowhere"], "nowhere: not a run folder"),
+        (["run", "pfedrec", TINY, "--no-holdout", "--rounds", "2", "--patience", "3"], "--patience does nothing where"),
         (["run", "--resume", "measured", "--no-holdout"], "--resume takes the run's own settings"),
     ],
 )
 def test_mistakes_about_holdout(arguments, message, result, failure):
     result("run", "popularity", TINY, *FEW[:2], "--folder", "measured")
     assert message in failure(*arguments)
+
+
+def test_like_reads_the_file_as_the_other_run_did(result, confed, tmp_path):
+    rows = [f"{u},{i}" for u in range(30) for i in range(u % 5, 60, 5)]
+    (tmp_path / "odd.csv").write_text("\n".join(["who,what", *rows]))
+    columns = ["--user-column", "who", "--item-column", "what"]
+    result("run", "popularity", "odd.csv", *columns, "--seed", 4, "--folder", "a", *FEW[:2])
+    again = result("run", "--like", "a", "--folder", "b")
+    assert again["seed"] == 4 and again["users"] == 30
+
+
+def test_ctrl_c_in_the_last_round_of_a_seed_stops_before_the_next(confed, monkeypatch, tmp_path):
+    from confed.federations.federated import Federated
+
+    train = Federated.round
+
+    def interrupted(self, number, views):
+        if number == 2:
+            signal.raise_signal(signal.SIGINT)
+        return train(self, number, views)
+
+    monkeypatch.setattr(Federated, "round", interrupted)
+    code, _, err = confed("run", "pfedrec", TINY, *FEW, "--rounds", 2, "--seeds", 3, "--out", "runs")
+    assert code == 130 and "stopped after seed 0, whose run is finished" in " ".join(err.split())
+    (run,) = (tmp_path / "runs").iterdir()
+    assert (run / "summary.json").exists() and not (run / "stop").exists()

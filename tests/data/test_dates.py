@@ -219,3 +219,9 @@ def test_orders_that_are_not_known() -> None:
     require_order(None)
     with pytest.raises(ConfedError, match=r"unknown date order \(date_order=\) 'dym': did you mean"):
         require_order("dym")
+
+
+def test_a_year_has_two_digits_or_four() -> None:
+    """One-digit days are no years, so that only one order fits 13/4/24."""
+    moments, _ = read("3/4/24 10:00", "13/4/24 10:00")
+    assert moments == [dt.datetime(2024, 4, 3, 10), dt.datetime(2024, 4, 13, 10)]

@@ -43,7 +43,7 @@ def test_what_somebody_asks_for_is_refused_instead(tmp_path):
 
 
 def test_somebody_who_has_nearly_everything(tmp_path):
-    with pytest.raises(ConfedError, match=r"user 'u12' has 77 of the 80 items.*bring data with more items"):
+    with pytest.raises(ConfedError, match=r"user 'u12' has 77 of the 80 items.*bring more items, leave such users out"):
         ran(made([20] * 12 + [77], 80), tmp_path)
 
 

@@ -1,5 +1,10 @@
 """Runs that hold nothing out: a model for use."""
 
+import re
+import shutil
+import signal
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -73,3 +78,26 @@ def test_in_processes_as_in_one(tmp_path):
         for n, place in enumerate(({}, {"engine": "processes", "workers": 2}))
     )
     assert [r.item for r in one.recommend("1", 5)] == [r.item for r in two.recommend("1", 5)]
+
+
+def test_like_keeps_what_chose_the_round_and_what_acts_without_holdout(tmp_path):
+    options = {**FEW, "view": "global", "dedupe": False}
+    first = confed.run("pfedrec", DATA, rounds=4, eval_every=2, patience=1, options=options, folder=tmp_path / "a")
+    again = confed.run(like=first, folder=tmp_path / "b")
+    assert (again.settings.eval_every, again.settings.patience) == (2, 1)
+    whole = confed.run(like=first, holdout=False, folder=tmp_path / "c")
+    assert whole.summary["view"] == "global" and whole.settings.protocol.dedupe is False
+
+
+def test_a_stopped_run_that_nobody_asked_to_keep_can_go_on(monkeypatch):
+    stopped = confed.ConfedError
+
+    def stop(line, settings):
+        if line["round"] == 2 and "waiting" not in line:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(stopped, match=r'`confed\.resume\("(.*)"\)` goes on from round 3') as error:
+        confed.run("pfedrec", DATA, rounds=4, options=FEW, listener=stop)
+    folder = Path(re.search(r'resume\("(.*)"\)', str(error.value))[1])
+    assert confed.resume(folder).summary["rounds"] == 4
+    shutil.rmtree(folder.parent)

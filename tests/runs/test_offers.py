@@ -92,3 +92,19 @@ def test_who_has_no_vectors_says_so(tmp_path, run):
         popular.similar("1")
     with pytest.raises(ConfedError, match="unknown item 'none'"):
         run.similar("none")
+
+
+def test_somebody_new_who_has_nearly_everything(run):
+    with pytest.raises(ConfedError, match="user 'somebody new' leaves 1 of 60 items to draw training negatives from"):
+        run.recommend(history=run._prepared().cut.item_ids[:-1])
+
+
+def test_one_item_is_a_history(run):
+    item = run._prepared().cut.item_ids[3]
+    assert run.recommend(history=item, k=3) == run.recommend(history=[item], k=3)
+
+
+def test_vectors_are_those_of_items_whatever_shape_networks_have(tmp_path):
+    """FedNCF's first layer is as wide here as there are items."""
+    run = confed.run("fedncf", tiny.interactions(), rounds=2, out=tmp_path, options={**FEW, "dim": 30})
+    assert run.item_vectors().shape == (tiny.ITEMS, 60)

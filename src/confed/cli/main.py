@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Federated recommendation: train and measure recommenders on data that stays with its owners.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    suggest_commands=False,  # click suggests them already
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run.run)

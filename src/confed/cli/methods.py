@@ -66,7 +66,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """What a table of options leaves out."""
     for key in ("rounds", "patience", "view", "uploads", "aggregation", "discloses"):
         if facts.get(key):
-            yield f"{key}: {', '.join(facts[key]) if isinstance(facts[key], list) else facts[key]}"
+            yield f"{_LABELS.get(key, key)}: {', '.join(facts[key]) if isinstance(facts[key], list) else facts[key]}"
     if facts["datasets"]:
         yield "defaults per dataset:"
     for dataset, values in facts["datasets"].items():
@@ -76,6 +76,10 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     for dataset, figures in facts["published"].items():
         for one in figures:
             yield f"  {dataset}: {one['hr']:.2f} / {one['ndcg']:.2f}, {one['ranking']} ranking ({one['source']})"
+
+
+_LABELS = {"aggregation": "what the server asks for (sum, or individual clients)"}
+"""Where a fact's own name might be taken for an option's."""
 
 
 def describe(method: Method) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def recommend(
     _require_one_of({"--user": user, "--history": history, "--all": everybody})
     _require_file(out, everybody=everybody)
     columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
-    run = _run(target, runs, {"method": method} | columns, latest=latest)
+    run = _run(target, runs, {"method": method} | columns, user or (), latest=latest)
     asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
     about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
     if out is not None:
@@ -110,7 +110,7 @@ def _require_file(to: Path | None, *, everybody: bool) -> None:
         raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
 
 
-def _run(target: str | None, runs: Path, told: Mapping[str, str | None], *, latest: bool) -> Run:
+def _run(target: str | None, runs: Path, told: Mapping[str, str | None], users: Sequence[str], *, latest: bool) -> Run:
     """A finished run; of data, the one that was trained on it before, or else a fresh one."""
     if target is None and not latest:
         raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
@@ -126,7 +126,7 @@ def _run(target: str | None, runs: Path, told: Mapping[str, str | None], *, late
         from confed.runs.folder import newest
     if latest:
         return Run.open(newest(folder))
-    return Run.open(folder) if is_run else _trained(str(target), runs, said)
+    return Run.open(folder) if is_run else _trained(str(target), runs, said, users)
 
 
 def _require_data(target: str, method: str | None) -> None:
@@ -138,12 +138,12 @@ def _require_data(target: str, method: str | None) -> None:
     require_source(target)
 
 
-def _trained(dataset: str, runs: Path, told: Mapping[str, str]) -> Run:
+def _trained(dataset: str, runs: Path, told: Mapping[str, str], users: Sequence[str]) -> Run:
     from confed.runs.trained import trained
 
     fetch(dataset)
     with live_progress() as listener:
-        run, fresh = trained(dataset, out=runs, listener=listener, notice=notice, **told)
+        run, fresh = trained(dataset, out=runs, users=users, listener=listener, notice=notice, **told)
     how = "trained" if fresh else "trained before"
     notice(f"{how}: {run.summary['method']} on {dataset} ({run.folder.path}){_quality(run.summary)}")
     return run

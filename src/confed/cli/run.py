@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,41 +107,34 @@ def run(
             summary = api.resume(resume, rounds=rounds, **place, listener=listener, notice=notice).summary
         _show(summary, as_json)
         return
-    chosen = _told(_as_in(like, method, holdout=not no_holdout), config, said, options)
-    if "method" not in chosen or "dataset" not in chosen:
+    chosen = {"method": None, "dataset": None} | _file_then_line(config, said, options)
+    if like is None and None in (chosen["method"], chosen["dataset"]):
         raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
-    first = chosen.pop("seed", 0)
-    require_method(chosen["method"])
-    if isinstance(chosen["dataset"], str):  # else it was in memory when the other run began
+    if chosen["method"]:
+        require_method(chosen["method"])
+    if chosen["dataset"]:
         require_source(chosen["dataset"])
         fetch(chosen["dataset"])
     with loading():
         from confed.runs import api
     with live_progress() as listener:
         places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener, "notice": notice}
-        places["holdout"] = not no_holdout
-        summary = api.run_seeds(seeds=range(first, first + seeds), **chosen, **places)
+        places |= {"holdout": not no_holdout, "like": like}
+        summary = api.run_seeds(seeds=_seeds(chosen.pop("seed", None), seeds, like), **chosen, **places)
     _show(summary, as_json)
 
 
-def _as_in(like: Path | None, method: str | None, *, holdout: bool) -> dict[str, Any]:
-    """What another run was told; nothing without one."""
-    if like is None:
-        return {}
-    with loading():
-        from confed.runs import api
-    told = api.as_in(like, holdout=holdout)
-    if method not in (None, told["method"]):
-        raise ConfedError(f"--like {like} is a run of {told['method']}: leave {method} out, or --like")
-    return told
+def _seeds(first: int | None, count: int, like: Path | None) -> Sequence[int | None]:
+    """From the first one on; where nothing is said, that of the run that is done again."""
+    if like is not None and first is None and count == 1:
+        return [None]
+    return range(first or 0, (first or 0) + count)
 
 
-def _told(like: dict[str, Any], config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
-    """What another run was told, then what the file says, then what the command line says; --set pairs join the options
-    of the others.
-    """
+def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
+    """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
     given = read_toml(config) if config else {}
     if "method_options" in given:
         raise ConfedError(
@@ -153,9 +146,8 @@ def _told(like: dict[str, Any], config: Path | None, said: dict[str, Any], optio
             raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
     if unknown := set(given) - set(said) - {"options"}:
         raise unknown_name(f"key in {config}:", min(unknown), [*said, "options"])
-    chosen = like | given | {name: value for name, value in said.items() if value is not None}
+    chosen = given | {name: value for name, value in said.items() if value is not None}
     chosen["options"] = {
-        **like.get("options", {}),
         **_flat(given.get("options", {})),
         **dict(parse_option(text) for text in options or []),
     }

@@ -13,6 +13,7 @@ _CAPTION = (
     "HR@10 and NDCG@10 in percent, on test items, against {negatives} sampled candidates; full ranking: against all "
     "items. Round: the chosen one, of all. Traffic: per client and round, up / down."
 )
+_UNMEASURED = "Nothing was held out, so nothing was measured. Traffic: per client and round, up / down."
 
 
 def results(summaries: Sequence[Mapping[str, Any]]) -> Group:
@@ -37,7 +38,8 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     means = " Of several domains: the mean; clients are companies." if "domains" in first else ""
     # As narrow as a terminal of 80 columns wants it.
     shape: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "pad_edge": False, "show_edge": False}
-    table = Table(title=title, caption=_CAPTION.format(negatives=first["negatives"]) + means, **shape)
+    caption = _CAPTION.format(negatives=first["negatives"]) + means if "hr@10" in first else _UNMEASURED
+    table = Table(title=title, caption=caption, **shape)
     headings = ["method", "view", "HR / NDCG", "full ranking", "round", "s/round", "MB", "traffic"]
     if paper:
         headings.insert(3, "published")

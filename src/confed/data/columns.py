@@ -163,7 +163,7 @@ def _complete(places: dict[str, int], names: Sequence[str], label: str, header: 
 
 
 def _missing(role: str, names: Sequence[str], label: str, reason: str, header: bool = False) -> ConfedError:
-    or_data = ", or, if the first line is data, import it with --no-header" if header else ""
+    or_data = ", or, if the first line is data, `confed data import` it with --no-header" if header else ""
     return ConfedError(
         f"{label}: {reason}; its columns are {', '.join(names)}: name the right one with --{role}-column{or_data}"
     )

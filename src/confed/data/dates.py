@@ -187,6 +187,7 @@ def _micros(parts: pl.DataFrame) -> pl.Series:
     away = offset.str.slice(1, 2).cast(pl.Int64) * 60 + offset.str.slice(3).cast(pl.Int64)
     east = pl.when(offset.str.starts_with("-")).then(-away).otherwise(away).fill_null(0)
     fraction = pl.col("fraction").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64).fill_null(0)
+    moment = pl.when(year.str.len_chars().is_in([2, 4])).then(moment)
     whole = moment.str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False).to_physical()
     return parts.select(whole + fraction - east * 60_000_000).to_series()
 

@@ -165,9 +165,10 @@ class Method(ABC):
         """(newcomers, items): how people are scored who were not in the data and have these items, by what was kept of
         round `number`.
         """
+        others = "ease or ials" if self.domains == "several" else "ease, ials or a method across devices"
         raise ConfedError(
-            f"{self.name} serves only those it trained on: who is new, or was left out for too few items, takes ease, "
-            f"ials or a method across devices"
+            f"{self.name} serves only those it trained on: who is new, or was left out for too few items, takes "
+            f"{others}"
         )
 
     def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:

@@ -22,6 +22,7 @@ from confed.clients.replay import Replay
 from confed.clients.store import require_memory
 from confed.config import MethodConfig
 from confed.data.interactions import ONLY
+from confed.data.negatives import check_negative_pool
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
 from confed.errors import ConfedError
@@ -254,7 +255,9 @@ class DeviceMethod(FederatedMethod):
         known = cut.parts[ONLY].training
         pieces = self._with_state(terms, cut, state)
         ids = known.ids.max() + 1 + np.arange(len(histories))
-        share = Share({ONLY: TrainingData(known.items, histories, histories.unique(), ids)})
+        data = TrainingData(known.items, histories, histories.unique(), ids)
+        check_negative_pool(data, self.negatives(terms.config), ["somebody new"] * len(histories))
+        share = Share({ONLY: data})
         gateway, (download, tables) = self.gateway(terms, share), pieces.strategy.welcome(len(histories))
         if tables is not None:
             gateway.receive(tables)
@@ -267,14 +270,13 @@ class DeviceMethod(FederatedMethod):
 
     def item_vectors(self, terms: Terms, cut: AnySplit, state: State, domain: str = ONLY) -> Tensor:
         """The server's tables, side by side; where clients keep theirs, the means of these."""
-        strategy = self._with_state(terms, cut, state).strategy
-        download, kept = strategy.welcome(1)
+        pieces = self._with_state(terms, cut, state)
+        download, kept = pieces.strategy.welcome(1)
         tables = {**download.tables, **(kept.tables if kept else {})}
-        items = cut.parts[ONLY].items
-        found = [table[0] for table in tables.values() if table.dim() == 3 and table.shape[1] == items]
-        if not found:
+        shared = [spec.name for spec in pieces.backbone.named(role="item", scope="shared")]
+        if not shared:
             return super().item_vectors(terms, cut, state)
-        return torch.cat(found, dim=1)
+        return torch.cat([tables[name][0] for name in shared], dim=1)
 
     def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
         kinds = {"item": "item tables", "net": "networks"}

@@ -25,9 +25,12 @@ def learning(run: Run) -> Section:
         levels = None if level is None else Levels(POPULARITY, {"": level})
         return learning_curves(history, metric, part, chosen=run.summary["best_round"], levels=levels)
 
-    pictures = quality(curves, "validation")
+    measured = run.settings.protocol.measures
+    pictures = quality(curves, "validation") if measured else []
     if any(line["loss"] is not None for line in history) and not noted(run, "losses"):
         pictures.append(Picture.of(loss_curve(history)))
+    if not measured:
+        return Section("Learning curves", "Nothing was held out, so nothing was measured but the loss.", pictures)
     return Section("Learning curves", f"{_ranked(run)} {_choice(run)}", pictures, on_test_items(curves))
 
 

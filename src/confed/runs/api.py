@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 from confed.data.columns import READING
@@ -15,7 +17,7 @@ from confed.data.interactions import Interactions
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
-from confed.errors import ConfedError
+from confed.errors import ConfedError, StoppedError
 from confed.methods.registry import method_named
 from confed.protocol import EVERYTHING, Protocol, protocol_named
 from confed.runs.commits import gather
@@ -26,7 +28,7 @@ from confed.runs.loop import Listener, is_over
 from confed.runs.memory import reset_peak
 from confed.runs.offers import Recommendation
 from confed.runs.pooling import pool
-from confed.runs.prepare import Experiment
+from confed.runs.prepare import ACTS_ALWAYS, Experiment
 from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated
 
 DEFAULT_METHOD = "fedmf"
@@ -75,17 +77,40 @@ def run(
         told = _completed(told, as_in(like, holdout=holdout))
     if "method" not in told or "dataset" not in told:
         raise ConfedError("say what to run: a method and a dataset, or another run (--like) to do as it did")
-    experiment, data = _prepared(**told, holdout=holdout, notice=notice)
-    temporary = TemporaryDirectory(prefix="confed-") if folder is None and out is None else None
-    where = Path(folder or out or (temporary.name if temporary else ""))
-    kept = RunFolder.create(experiment.settings, where, exact=folder is not None)
-    if _name(told["dataset"]) == IN_MEMORY:
+    experiment, data = prepared(**told, holdout=holdout, notice=notice)
+    return started(experiment, data, out=out, folder=folder, listener=listener)
+
+
+def started(
+    experiment: Experiment,
+    data: Interactions | Domains,
+    *,
+    out: str | Path | None = None,
+    folder: str | Path | None = None,
+    listener: Listener | None = None,
+) -> Run:
+    """Run what was prepared. In a folder that nobody asked for it is kept as long as the run is in use, or until it was
+    stopped and somebody goes on with it.
+    """
+    temporary = Path(mkdtemp(prefix="confed-")) if folder is None and out is None else None
+    kept = RunFolder.create(experiment.settings, Path(folder or out or temporary or ""), exact=folder is not None)
+    if experiment.settings.dataset == IN_MEMORY:
         data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
-    execute(experiment, kept, listener)
-    return Run(kept, experiment, temporary)
+    try:
+        execute(experiment, kept, listener)
+    except StoppedError:
+        raise
+    except BaseException:
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    run = Run(kept, experiment)
+    if temporary:
+        weakref.finalize(run, shutil.rmtree, temporary, ignore_errors=True)
+    return run
 
 
-def _prepared(
+def prepared(
     method: str,
     dataset: Any,
     *,
@@ -103,6 +128,7 @@ def _prepared(
         resolve, method, _name(dataset), protocol=_protocol(dataset, protocol, holdout=holdout), **settings
     )
     _require_rounds(method, settings.get("rounds"), holdout=holdout)
+    _require_choice(settings, holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
     data = load(dataset, notice=notice, **reading)
     source = whereabouts(dataset)
@@ -149,14 +175,21 @@ def _require_rounds(method: str, rounds: int | None, *, holdout: bool) -> None:
         )
 
 
+def _require_choice(settings: Mapping[str, Any], *, holdout: bool) -> None:
+    for name in ("patience", "eval_every"):
+        if not holdout and settings.get(name):
+            raise ConfedError(f"--{name.replace('_', '-')} does nothing where nothing is held out: leave it out")
+
+
 def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
     """What to tell `run` to do the same again, on the same data or on other; without holdout up to the round that was
     chosen.
     """
     found = like if isinstance(like, Run) else Run.open(like)
     own, protocol = found.settings, found.settings.protocol
-    base = protocol_named(protocol.name)
-    switches = {name: value for name, value in protocol if holdout and value != getattr(base, name)}
+    base = protocol_named(protocol.name) if holdout else EVERYTHING
+    acting = set(Protocol.model_fields) if holdout else ACTS_ALWAYS
+    switches = {name: value for name, value in protocol if name in acting and value != getattr(base, name)}
     memory = found.folder.data()
     return {
         "method": own.method,
@@ -166,8 +199,8 @@ def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
         "seed": own.seed,
         "dtype": own.dtype,
         "reading": own.reading if memory is None else {},
-        **({"protocol": protocol.name} if holdout else {}),
-        **({"min_interactions": own.min_interactions} if own.min_interactions else {}),
+        **_said(min_interactions=own.min_interactions),
+        **(_said(protocol=protocol.name, eval_every=own.eval_every, patience=own.patience) if holdout else {}),
     }
 
 
@@ -208,11 +241,18 @@ def resume(
 
 
 def run_seeds(
-    method: str, dataset: Any, seeds: Iterable[int], *, notice: Notice | None = None, **arguments: Any
+    method: str | None, dataset: Any, seeds: Iterable[int | None], *, notice: Notice | None = None, **arguments: Any
 ) -> dict[str, Any]:
-    """Several seeds of one run; the summary holds `runs`, and the `mean` and `std` of every metric."""
-    once = said_once(notice)
-    return pool([run(method, dataset, seed=seed, notice=once, **arguments).summary for seed in seeds])
+    """Several seeds of one run; the summary holds `runs`, and the `mean` and `std` of every metric. Who asks to stop is
+    heard between them, too.
+    """
+    once, found = said_once(notice), []
+    for seed in seeds:
+        done = run(method, dataset, seed=seed, notice=once, **arguments)
+        found.append(done.summary)
+        if done.stopped:
+            raise StoppedError(f"stopped after seed {done.settings.seed}, whose run is finished: {done.folder.path}")
+    return pool(found)
 
 
 def said_once(notice: Notice | None) -> Notice:

@@ -24,9 +24,13 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
     try:
         with patient_ctrl_c(folder):
             (_locally if experiment.settings.engine == "local" else launch)(experiment, folder, listener)
+        return _summarised(experiment, folder, listener)
     except KeyboardInterrupt:
         # Not saved here: in the middle of a round the clients' state is neither the old one nor the new one.
         raise _stopped(folder, "at once") from None
+
+
+def _summarised(experiment: Experiment, folder: RunFolder, listener: Listener | None) -> dict[str, Any]:
     progress = folder.load_progress()
     if not is_over(experiment.settings, progress):
         raise _stopped(folder, f"after round {progress.round} of {experiment.settings.rounds}")
@@ -38,6 +42,7 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
 
 
 def _stopped(folder: RunFolder, when: str) -> StoppedError:
+    folder.go_on()
     after = folder.load_progress().round
     return StoppedError(f"stopped {when}; `confed run --resume {folder.path}` goes on from round {after + 1}")
 

@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -32,18 +31,14 @@ if TYPE_CHECKING:
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
-    def __init__(
-        self,
-        folder: RunFolder,
-        experiment: Experiment | None = None,
-        temporary: TemporaryDirectory[str] | None = None,
-    ) -> None:
-        """A folder that nobody asked for is `temporary`, and goes with the run."""
+    def __init__(self, folder: RunFolder, experiment: Experiment | None = None) -> None:
         self.folder = folder
         self.settings = folder.settings()
         self.summary = {**folder.summary(), "run_dir": str(folder.path)}  # folders may be moved
-        self._temporary = temporary
         self._experiment = experiment
+        self.stopped = folder.asked_to_stop
+        """Whether somebody asked to stop in its last round."""
+        folder.go_on()
         self._best: dict[str, Tensor] | None = None
         self._scorers: dict[str | None, Scorer] = {}
 
@@ -185,6 +180,7 @@ class Run:
         """
         if (user is None) == (history is None):
             raise ConfedError("recommend to a user, or to somebody new by a history of items: give one of the two")
+        history = [history] if isinstance(history, str) else history
         offers = self.offers(domain, k, filter_seen=filter_seen)
         return (
             offers.to_user(str(user)) if user is not None else offers.to_newcomer([str(item) for item in history or ()])
@@ -227,6 +223,8 @@ class Run:
     def item_vectors(self, domain: str | None = None) -> Tensor:
         """(items, d): what the method has of every item."""
         of = self._prepared()
+        if not self.state_round:
+            raise ConfedError(f"{self.folder.path}: the chosen round is the first, before which nothing was learned")
         return of.method.item_vectors(of.terms, of.cut, self.best_state(), domain or ONLY)
 
     def scorer(self, domain: str | None = None) -> Scorer:

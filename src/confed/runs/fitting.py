@@ -35,7 +35,8 @@ def with_enough(data: AnyData, settings: Settings) -> tuple[AnyData, list[str]]:
         kept = data.keep_users(FEWEST_ITEMS, distinct=distinct)
     except ConfedError:
         raise ConfedError(
-            f"{data.name}: nobody has {FEWEST_ITEMS} items, {_WHAT_FOR}: bring more of the same users' data"
+            f"{data.name}: nobody has {FEWEST_ITEMS} items, {_WHAT_FOR}: bring more of their data, or train without "
+            f"measuring (--no-holdout)"
         ) from None
     gone = data.n_users - kept.n_users
     if not gone or settings.known in REGISTRY:  # whose filter is part of what the dataset is
@@ -55,8 +56,8 @@ def with_candidates(protocol: Protocol, cut: AnySplit) -> tuple[Protocol, list[s
         return protocol, []
     cutoffs = tuple(k for k in protocol.cutoffs if k <= 1 + most)
     return protocol.model_copy(update={"negatives": most, "cutoffs": cutoffs}), [
-        f"SMALL DATA: test items are ranked against {most} sampled candidates instead of {protocol.negatives}, because "
-        f"somebody has all other items. The full ranking, against all items, says more here"
+        f"SMALL DATA: test items are ranked against {most} sampled candidates instead of {protocol.negatives}, as many "
+        f"as there are for everybody. The full ranking, against all items, says more here"
     ]
 
 
@@ -69,5 +70,5 @@ def _most(domain: str, part: Split, protocol: Protocol) -> int:
     with in_domain(domain):
         raise ConfedError(
             f"user {part.user_ids[user]!r} has {part.seen.lengths[user]} of the {part.items} items: too few are left "
-            f"to rank {ALWAYS}; bring data with more items, or without users who have nearly all of them"
+            f"to rank {ALWAYS}; bring more items, leave such users out, or train without measuring (--no-holdout)"
         )

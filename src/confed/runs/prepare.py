@@ -113,7 +113,7 @@ def _loaded(settings: Settings) -> Interactions | Domains:
     try:
         return read(settings.dataset)
     except ConfedError as error:
-        raise ConfedError(f"{error} (when the run began, its data was at {settings.source})") from None
+        raise ConfedError(f"{error.message} (when the run began, its data was at {settings.source})") from None
 
 
 def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
@@ -151,13 +151,15 @@ def _require_fit(settings: Settings, *, several: bool) -> None:
     _require_switches_that_act(protocol)
 
 
+ACTS_ALWAYS = {"dedupe", "view"}
+"""Switches that act where nothing is held out, too."""
 _OF_LAST_ITEMS = {"population", "more_negatives", "neg_pool", "dedupe", "candidates", "shared_candidates"}
 _OF_LAST_ITEMS |= {"split_ties", "pseudo_time"}
 """Switches of how last items are held out and ranked."""
 _IDLE = {
     "last items": set(),
     "cold users": _OF_LAST_ITEMS,
-    "nothing": set(Protocol.model_fields) - {"name", "held_out", "dedupe", "view"},
+    "nothing": set(Protocol.model_fields) - {"name", "held_out"} - ACTS_ALWAYS,
 }
 """By what is held out, the switches that would do nothing."""
 

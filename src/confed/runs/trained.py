@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from confed.data.registry import load
+from confed.data.registry import has_domains
 from confed.data.sources import Notice
 from confed.errors import ConfedError
-from confed.runs.api import DEFAULT_METHOD, run, said_once
+from confed.runs.api import DEFAULT_METHOD, prepared, said_once, started
 from confed.runs.finished import Run
 from confed.runs.folder import RunFolder, finished_below
 from confed.runs.loop import Listener
+from confed.runs.prepare import Experiment
+from confed.runs.settings import Settings
 
 _OF_DOMAINS = "fppdm++"
+_NO_MATTER = {"dataset", "source", "reading", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
+"""Settings that change no result: what the data is called, and where it was trained."""
 
 
 def trained(
@@ -21,26 +26,35 @@ def trained(
     method: str | None = None,
     *,
     out: Path,
+    users: Sequence[str] = (),
     listener: Listener | None = None,
     notice: Notice | None = None,
-    **reading: Any,
+    **reading: str,
 ) -> tuple[Run, bool]:
-    """The newest finished run below `out` of this method on the same content, or else a fresh one; and whether it is
-    fresh.
+    """The newest finished run below `out` that is what a fresh one would be, or else a fresh one; and whether it is
+    fresh. `users` are those for whom it is wanted: who is not in the data is missed before anything is trained.
     """
-    once = said_once(notice)
-    data = load(dataset, notice=once, **reading)
-    chosen = method or (_OF_DOMAINS if len(data.parts) > 1 else DEFAULT_METHOD)
+    chosen = method or (_OF_DOMAINS if has_domains(dataset) else DEFAULT_METHOD)
+    experiment, data = prepared(chosen, dataset, reading=reading, holdout=True, notice=said_once(notice))
+    _require_users(experiment, users)
     for folder in finished_below(out):
-        if _fits(folder, chosen, data.content_hash):
-            return Run(folder), False
-    return run(chosen, dataset, out=out, listener=listener, notice=once, **reading), True
+        if _is_same(folder, experiment.settings):
+            return Run(folder, experiment), False
+    return started(experiment, data, out=out, listener=listener), True
 
 
-def _fits(folder: RunFolder, method: str, content_hash: str) -> bool:
+def _require_users(experiment: Experiment, users: Sequence[str]) -> None:
+    known = {user for part in experiment.whole.parts.values() for user in part.users}
+    for user in users:
+        if user not in known:
+            raise ConfedError(f"user {user!r} is not in {experiment.settings.dataset}: give an id as the data has it")
+
+
+def _is_same(folder: RunFolder, settings: Settings) -> bool:
     """A folder that cannot be read is somebody else's trouble."""
     try:
-        settings = folder.settings()
+        other = folder.settings()
     except ConfedError:
         return False
-    return (settings.method, settings.content_hash) == (method, content_hash)
+    one, two = (each.model_dump(exclude=_NO_MATTER) for each in (settings, other))
+    return one == two

@@ -133,3 +133,8 @@ def test_who_is_not_in_the_file_is_missed_before_anything_is_trained(confed, pla
     code, _, err = confed("recommend", "orders.csv", "--user", "nobody")
     assert code == 2 and "user 'nobody' is not in orders.csv" in " ".join(err.split())
     assert not (place / "runs").exists()
+
+
+def test_a_model_that_is_worse_than_popularity_says_so(confed, place):
+    _, said = ask(confed, "orders.csv", "--user", "K-0007", "--method", "scalar")
+    assert "scalar ends below popularity" in said and "what to try" in said

@@ -140,12 +140,15 @@ def _require_data(target: str, method: str | None) -> None:
 
 def _trained(dataset: str, runs: Path, told: Mapping[str, str], users: Sequence[str]) -> Run:
     from confed.runs.trained import trained
+    from confed.runs.verdict import verdict
 
     fetch(dataset)
     with live_progress() as listener:
         run, fresh = trained(dataset, out=runs, users=users, listener=listener, notice=notice, **told)
     how = "trained" if fresh else "trained before"
     notice(f"{how}: {run.summary['method']} on {dataset} ({run.folder.path}){_quality(run.summary)}")
+    for line in verdict(run.summary):
+        notice(line)
     return run
 
 

@@ -61,7 +61,7 @@ def test_a_run_remembers_how_its_file_is_read(tmp_path, monkeypatch):
     assert call("run", "--resume", ".", "--rounds", 3)[0]["rounds"] == 3
     assert Settings.from_toml(tmp_path / "a" / "config.toml").reading == settings.reading
     call("report", ".")
-    with pytest.raises(ConfedError, match="resume= takes the run's own settings"):
+    with pytest.raises(ConfedError, match="--resume takes the run's own settings"):
         call("run", "--resume", ".", "--user-column", "who")
 
 

@@ -124,7 +124,7 @@ def test_titles_say_whose_they_are_or_may_be_anybodys() -> None:
 def test_what_is_missing_lists_what_there_is() -> None:
     with pytest.raises(ConfedError, match=r"no column looks like the user id; its columns are who, item: .*user=$"):
         found("who,item")
-    with pytest.raises(ConfedError, match="import it with header=False"):
+    with pytest.raises(ConfedError, match="it with header=False"):
         places_by_name(["a", "b"], {}, "orders.csv", header=True)
     with pytest.raises(ConfedError, match=r"there is no column 'stars'.*rating="):
         found("user,item", rating="stars")

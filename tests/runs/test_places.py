@@ -116,18 +116,18 @@ def test_resuming_keeps_what_is_not_said_otherwise(tmp_path, monkeypatch):
     ray = {"engine": "ray", "workers": 2, "address": "auto"}
     folder.write_settings(folder.settings().model_copy(update=ray))
     monkeypatch.setattr("confed.runs.api.execute", lambda *arguments: None)
-    confed.resume(tmp_path / "run", workers=4)
+    confed.resume(tmp_path / "run", rounds=2, workers=4)
     found = folder.settings()
     assert (found.engine, found.workers, found.address) == ("ray", 4, "auto")
-    confed.resume(tmp_path / "run", engine="local")
+    confed.resume(tmp_path / "run", rounds=2, engine="local")
     found = folder.settings()
     assert (found.engine, found.workers, found.address) == ("local", None, None)
 
 
 def test_options_of_places_that_do_nothing_are_refused():
     for settings, said in (
-        ({"workers": 2}, "workers does nothing with --engine local"),
-        ({"engine": "processes", "address": "auto"}, "does nothing with --engine processes"),
+        ({"workers": 2}, 'workers does nothing with engine="local"'),
+        ({"engine": "processes", "address": "auto"}, 'does nothing with engine="processes"'),
         ({"engine": "cloud"}, "engine = 'cloud'"),
     ):
         with pytest.raises(ConfedError, match=said):

@@ -73,6 +73,14 @@ class MessageError(ConfedError):
     """Bytes that are not the message that was expected."""
 
 
+class DamagedError(ConfedError):
+    """A file is not what was written."""
+
+
+class UnwritableError(ConfedError):
+    """A file cannot be written: no space, no right to, no folder."""
+
+
 class StoppedError(ConfedError):
     """The user broke a run off."""
 

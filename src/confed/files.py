@@ -1,21 +1,104 @@
-"""Whole files or none: written beside their place, then renamed into it."""
+"""Files that are whole or not there, whatever happens meanwhile: a kill, a full disk, a loss of power."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from confed.errors import UnwritableError
+
+_DRAFT = ".part"
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room for it"),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "write somewhere else, or give yourself the right to"),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR), "its folder is not there, or something else is"),
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.EIO: "the disk does not take it",
+}
+"""What to do when something cannot be written."""
 
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
     """A path to write to that becomes `path` if all goes well, and disappears otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
+    with drafted(path) as draft:
         yield draft
-        os.replace(draft, path)  # noqa: PTH105 - atomic also where the target exists
+        settle(draft, path)
+
+
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to, in a folder that is made if need be. Whatever is still there at the end goes;
+    so do drafts that other processes left behind when they were killed.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}{_DRAFT}")
+    with unwritable_said(path):
+        make_folder(path.parent)
+        sweep_drafts(path.parent, path.name)
+        try:
+            yield draft
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def unwritable_said(path: Path) -> Iterator[None]:
+    """What the system says about writing, in words that tell what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _REMEDIES:
+            raise
+        raise UnwritableError(f"{path}: cannot be written ({error.strerror}); {_REMEDIES[error.errno]}") from None
+
+
+def settle(draft: Path, path: Path) -> None:
+    """Make what was drafted `path`. The content is on the disk before it has its name, and the name afterwards."""
+    sync(draft)
+    os.replace(draft, path)  # noqa: PTH105 - atomic also where the target exists
+    sync(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """With all above it; each of them stands in the one above before anything is put into it."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows has no such thing for folders
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        draft.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def sweep_drafts(folder: Path, name: str = "") -> None:
+    """Remove drafts, of one file or of all in the folder, whose process is gone."""
+    for draft in folder.glob(f".{_literally(name) or '*'}.*{_DRAFT}"):
+        made_by = re.search(rf"\.(\d+)-[0-9a-f]{{8}}{re.escape(_DRAFT)}$", draft.name)
+        if made_by and not _is_there(int(made_by[1])):
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def _is_there(process: int) -> bool:
+    from psutil import pid_exists  # noqa: PLC0415 - seldom needed, and help must be quick
+
+    return bool(pid_exists(process))
+
+
+def _literally(name: str) -> str:
+    """As a pattern that means just this name."""
+    return re.sub(r"([\[*?])", r"[\1]", name)

@@ -4,13 +4,19 @@ a whole, or as bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
+
+from confed.errors import DamagedError
+from confed.files import drafted, settle
+from confed.seals import Sealed
 
 TYPES = {
     torch.float64: "F64",
@@ -25,11 +31,32 @@ TYPES = {
 _ALIGNED = 8
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """The library's own writer first makes a copy of everything."""
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    """Returns the SHA-256 of what was written. The library's own writer first makes a copy of everything."""
+    digest = hashlib.sha256()
     with path.open("wb") as file:
-        file.write(header(tensors, metadata))
-        file.writelines(contents(tensors))
+        for part in chain([memoryview(header(tensors, metadata))], contents(tensors)):
+            file.write(part)
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def save_sealed(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> Sealed:
+    """A file of `folder` whose own name ends with its digest: it never takes the place of another."""
+    with drafted(folder / name) as draft:
+        digest = save_tensors(draft, tensors, {})
+        sealed = Sealed(f"{name}-{digest[:16]}.safetensors", draft.stat().st_size, digest)
+        settle(draft, folder / sealed.name)
+    return sealed
+
+
+def load_sealed(folder: Path, sealed: Sealed) -> dict[str, Tensor]:
+    """What `save_sealed` wrote; DamagedError if it is not there as it was."""
+    path = sealed.check(folder)
+    try:
+        return load_tensors(path)[0]
+    except SafetensorError as error:
+        raise DamagedError(f"{path}: not a file of tensors ({error})") from None
 
 
 def header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
@@ -69,8 +96,7 @@ def part_of(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
     return {name.removeprefix(f"{part}/"): tensor for name, tensor in tensors.items() if name.startswith(f"{part}/")}
 
 
-def load_tensors(path: Path, prefix: str = "") -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors whose names begin with `prefix`, and the metadata; SafetensorError if the file is not whole."""
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the metadata; SafetensorError if the file is not whole."""
     with safe_open(path, framework="pt") as file:
-        names = [name for name in file.keys() if name.startswith(prefix)]  # noqa: SIM118 - not a dict
-        return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 - not a dict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from confed.messages import Tally
 from confed.protocol import View
+from confed.seals import Sealed
 from confed.stateful import Stateful
 
 Tallies = Mapping[str, Tally]
@@ -50,11 +51,12 @@ class Trainer(Stateful):
     def serving_state(self) -> dict[str, Tensor]:
         """What it takes to score as the last round was scored, in copies."""
 
-    def commit(self, where: Path) -> None:
-        """What is held elsewhere is written there, below `where`; `state` and `serving_state` do not have it."""
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
+        """What is held elsewhere is written there, into the folder `where`; it is not in `state` or `serving_state`."""
+        return ()
 
-    def restore(self, where: Path | None) -> None:
-        """What is held elsewhere returns to what was written below `where`, or to where the run began."""
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
+        """What is held elsewhere returns to what `commit` wrote; None: to where the run began."""
 
     def repair(self) -> None:
         """Wait until all who were lost are back; `restore` is called next."""

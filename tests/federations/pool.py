@@ -14,14 +14,13 @@ from confed.data.shares import Roster
 from confed.federations.federated import Federated
 from confed.federations.frames import Codec, Frame
 from confed.federations.processes import ProcessFederation, write_frame
-from confed.federations.remote import site_path
 from confed.federations.states import joined_states
 from confed.methods.base import federated
 from confed.methods.registry import method_named
 from confed.runs.launch import deal
 from confed.runs.parts import SitePart
 from confed.runs.prepare import terms_of
-from confed.tensors import load_tensors, part_of
+from confed.tensors import load_sealed, part_of
 
 MOST = 3
 
@@ -55,11 +54,9 @@ class Pool:
     def state(self, trainer: Federated) -> dict[str, torch.Tensor]:
         """All of it, the sites' parts from what they write."""
         where = self.folder / secrets.token_hex(8)
-        trainer.commit(where)
-        held = trainer.federation.held
-        written = [load_tensors(site_path(where, site))[0] for site in range(len(held))]
+        written = [load_sealed(where, sealed) for sealed in trainer.commit(where)]
         own = {f"{trainer.server.prefix}{name}": value for name, value in trainer.server.strategy.state().items()}
-        return own | joined_states([part_of(site, "state") for site in written], held)
+        return own | joined_states([part_of(site, "state") for site in written], trainer.federation.held)
 
     def end(self, trainer: Federated) -> None:
         """The sites are free for the next case."""

@@ -16,6 +16,7 @@ from confed.federations.site import Trained
 from confed.messages import Agreement, Download, Field, PartialSum, Push, Sums, Tally, encode
 from confed.methods.base import Terms
 from confed.methods.registry import method_named
+from confed.seals import Sealed
 from confed.testing import tiny
 
 AGREED = Agreement(
@@ -74,8 +75,8 @@ QUESTIONS = {
     "rows": {"names": ["items", "own"], "items": torch.tensor([3, 1]), "where": torch.tensor([2**60, 5])},
     "partials": {"names": ["items", "own"], "groups": [torch.tensor([1, 2]), torch.tensor([], dtype=torch.int64)]},
     "mark": {"push": push()},
-    "commit": {"path": "runs/some/round-3/site-0.safetensors", "push": None},
-    "restore": {"path": None},
+    "commit": {"folder": "runs/some/checkpoint", "name": "site-0", "push": None},
+    "restore": {"folder": "runs/some/checkpoint", "sealed": None},
 }
 
 
@@ -85,7 +86,7 @@ ANSWERS = {
     "rows": (torch.tensor([2**60, 5]), drawn(2, 2, 5)),
     "partials": [partials(1), partials(2)],
     "mark": None,
-    "commit": None,
+    "commit": Sealed("site-0-0123456789abcdef.safetensors", 100, "0123456789abcdef" * 4),
     "restore": None,
 }
 
@@ -326,6 +327,12 @@ def test_a_question_with_other_messages_than_agreed_is_refused(codec, name, said
 def test_an_answer_with_other_messages_than_agreed_is_refused(codec, name, said):
     with pytest.raises(MessageError, match=said):
         answered(name, ANSWERS[name], codec)
+
+
+@pytest.mark.parametrize("name", ["site-1-01.safetensors", "../site-0-01.safetensors", "manifest.json", "site-0-01"])
+def test_a_site_writes_only_what_it_was_told(name):
+    with pytest.raises(MessageError, match="which is not site-0's"):
+        answered("commit", replace(ANSWERS["commit"], name=name))
 
 
 def test_rows_are_about_those_who_were_asked():

@@ -1,11 +1,13 @@
 """Where clients are: what they send is summed up, examined and asked about."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
 
 from confed.data.shares import Roster, Share
-from confed.errors import MessageError
+from confed.errors import DamagedError, MessageError
 from confed.federations import site as site_module
 from confed.federations.site import Site, Trained
 from confed.messages import Download, PartialSum, Push, Sums, Tally
@@ -219,22 +221,30 @@ def test_a_site_returns_to_what_it_wrote_or_to_where_the_run_began(tmp_path):
     site.train(1, download(), CLIENTS, None, examine=False)
     site.train(2, download(), CLIENTS, None, examine=False)
     site.mark(None)
-    site.commit(str(tmp_path / "round-2" / "site"), None)
+    sealed = site.commit(str(tmp_path / "two"), "site-0", None)
     site.train(3, download(), CLIENTS, None, examine=False)
-    site.restore(str(tmp_path / "round-2" / "site"))
+    site.restore(str(tmp_path / "two"), asdict(sealed))
     assert (site.state(None)["client.kept"] == 1 + 2).all()
     assert list(site.rows(["items"], torch.tensor([0]), CLIENTS)) == [], "nobody sent anything since"
-    site.commit(str(tmp_path / "again"), None)
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "round-2" / "site").read_bytes()
-    site.restore(None)
+    assert site.commit(str(tmp_path / "again"), "site-0", None) == sealed
+    site.restore(str(tmp_path), None)
     assert not site.state(None)["client.kept"].any()
+
+
+def test_a_site_does_not_return_to_what_it_did_not_write(tmp_path):
+    site = place(PLAN)
+    sealed = site.commit(str(tmp_path), "site-0", None)
+    path = tmp_path / sealed.name
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(DamagedError, match=r"site-0-.* is not what was written"):
+        site.restore(str(tmp_path), asdict(sealed))
 
 
 def test_a_push_arrives_before_a_round_is_marked_or_written(tmp_path):
     push = Push({"own": KEPT[:1]}, torch.zeros(3, dtype=torch.int64))
     site = place(PLAN)
     site.mark(push)
-    site.commit(str(tmp_path / "site"), push)
+    site.commit(str(tmp_path), "site-0", push)
     assert site.gateway.heard == ["push", "push"]
 
 

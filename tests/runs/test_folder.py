@@ -1,13 +1,19 @@
+import os
+
 import pytest
 import torch
 
 from confed.data.synthetic import synthetic
 from confed.data.synthetic_domains import synthetic_domains
-from confed.errors import ConfedError
-from confed.runs.folder import START, Checkpoint, Progress, RunFolder
+from confed.errors import ConfedError, DamagedError
+from confed.runs.checkpoint import START, Checkpoint, Progress
+from confed.runs.finished import Run
+from confed.runs.folder import RunFolder
 from confed.runs.settings import resolve
 
 SETTINGS = resolve("pfedrec", "ml-100k", known="ml-100k")
+NOBODY = 2**22 + 1
+"""No process has this number."""
 
 
 @pytest.fixture
@@ -61,10 +67,11 @@ def test_checkpoint_round_trip(folder):
 
 
 def test_drafts_of_a_kill_are_swept_away(folder):
-    (folder.path / "checkpoint").mkdir()
-    (folder.path / "checkpoint" / ".latest.safetensors.1234.part").write_bytes(b"torn")
+    folder.parts.mkdir()
+    for place in (folder.path, folder.parts):
+        (place / f".state.{NOBODY}-01234567.part").write_bytes(b"torn")
     folder.begin()
-    assert not list((folder.path / "checkpoint").iterdir())
+    assert not list(folder.path.rglob("*.part"))
     assert folder.settings() == SETTINGS
 
 
@@ -73,29 +80,97 @@ def test_a_run_before_its_first_evaluation_can_be_saved(folder):
     assert folder.load_checkpoint().progress == START
 
 
-def test_a_broken_checkpoint_is_an_error_that_names_it(folder):
-    folder.save_checkpoint(Checkpoint(START, {"a": torch.zeros(1)}, {}))
-    path = next(folder.path.rglob("*.safetensors"))
-    path.write_bytes(path.read_bytes()[:10])
-    with pytest.raises(ConfedError, match="not a checkpoint"):
-        folder.load_checkpoint()
+def finished(folder, rounds=2):
+    """As a run leaves it."""
+    for number in range(1, rounds + 1):
+        folder.log.append({"round": number, "loss": 1 / rounds})
+    tensors = {"a": torch.arange(4.0)}
+    folder.save_checkpoint(Checkpoint(Progress(rounds, 1, 0.5, 1), tensors, tensors, {"local.above": torch.zeros(2)}))
+    folder.save_summary({"rounds": rounds, "hr@10": 1.5})
+    return folder
 
 
-def test_metrics_are_cut_back_to_the_checkpoint_and_a_torn_line_is_dropped(folder):
-    for number in (1, 2, 3):
-        folder.append_metrics({"round": number})
+READ = {
+    "config.toml": lambda folder: folder.settings(),
+    "metrics.jsonl": lambda folder: folder.metrics(),
+    "summary.json": lambda folder: folder.summary(),
+    "checkpoint/manifest.json": lambda folder: folder.load_progress(),
+    "checkpoint/state": lambda folder: folder.load_checkpoint(),
+    "checkpoint/best": lambda folder: folder.load_best(),
+    "checkpoint/ranks": lambda folder: folder.load_ranks(),
+}
+
+
+@pytest.mark.parametrize("file", READ)
+def test_every_bit_counts(folder, file):
+    """Wherever one is another, whoever reads the file is told which file it is and what to do."""
+    finished(folder)
+    (path,) = folder.path.glob(f"{file}*")
+    data = path.read_bytes()
+    before = READ[file](RunFolder.open(folder.path))
+    for place in range(0, len(data), max(len(data) // 40, 1)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+        try:
+            after = READ[file](RunFolder.open(folder.path))
+        except DamagedError as error:
+            assert str(path) in error.message and ";" in error.message
+        else:  # white space in JSON says nothing
+            assert str(after) == str(before)
+    path.write_bytes(data)
+    assert str(READ[file](RunFolder.open(folder.path))) == str(before)
+
+
+@pytest.mark.parametrize("file", ["config.toml", "metrics.jsonl", "summary.json", "checkpoint/manifest.json"])
+def test_files_of_another_run_do_not_fit(folder, file, tmp_path):
+    other = finished(RunFolder.create(SETTINGS.model_copy(update={"seed": 1}), tmp_path), rounds=3)
+    (finished(folder).path / file).write_bytes((other.path / file).read_bytes())
+    with pytest.raises(DamagedError, match=r"another run|are not there as written"):
+        Run.open(folder.path).lines  # noqa: B018 - reading them is what is tested
+
+
+def test_a_line_that_is_lost_is_missed(folder):
+    finished(folder)
     path = folder.path / "metrics.jsonl"
-    path.write_text(path.read_text() + '{"round": 4, "lo')
-    assert [line["round"] for line in folder.metrics()] == [1, 2, 3]
-    assert [line["round"] for line in folder.truncate_metrics(2)] == [1, 2]
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    with pytest.raises(DamagedError, match="the 2 lines that the checkpoint counts are not there"):
+        folder.truncate_metrics()
+
+
+def test_lines_after_the_checkpoint_are_dropped(folder):
+    finished(folder)
+    path = folder.path / "metrics.jsonl"
+    kept = path.read_bytes()
+    path.write_bytes(kept + b'{"round": 3, "lo')
     assert [line["round"] for line in folder.metrics()] == [1, 2]
+    assert [line["round"] for line in folder.truncate_metrics()] == [1, 2]
+    assert path.read_bytes() == kept
 
 
 def test_no_summary_before_the_end(folder):
     with pytest.raises(ConfedError, match=r"confed\.resume"):
         folder.summary()
-    folder.save_summary({"hr@10": 1.5})
-    assert folder.summary() == {"hr@10": 1.5}
+    assert not folder.is_finished
+    finished(folder)
+    assert folder.summary()["hr@10"] == 1.5 and folder.is_finished
+
+
+def test_a_summary_of_fewer_rounds_is_none(folder):
+    """Whose removal was lost with the power."""
+    finished(folder)
+    folder.save_checkpoint(Checkpoint(Progress(3, 1, 0.5, 1), {}, {}), folder.manifest().log)
+    with pytest.raises(ConfedError, match="has not ended"):
+        folder.summary()
+
+
+def test_a_folder_is_its_owners(folder):
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_one_writes_at_a_time(folder):
+    with folder.held(), pytest.raises(ConfedError, match=f"in use by process {os.getpid()} on "), folder.held():
+        pass
+    with folder.held():
+        pass
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from confed.data.sources import Progress as DownloadProgress
 if TYPE_CHECKING:
     from confed.data.domains import Domains
     from confed.data.interactions import Interactions
-    from confed.runs.loop import Line, Listener
+    from confed.runs.log import Line
+    from confed.runs.loop import Listener
     from confed.runs.settings import Settings
 
 _UNSEEN_SECONDS = 2.0

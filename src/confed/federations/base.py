@@ -19,6 +19,7 @@ from torch import Tensor
 
 from confed.federations.site import Trained, both_tallies
 from confed.messages import Download, PartialSum, Push, Tally
+from confed.seals import Sealed
 from confed.stateful import Stateful
 
 
@@ -76,12 +77,12 @@ class Federation(Stateful):
         """The clients' part of what serving the last round takes, in copies."""
 
     @abstractmethod
-    def commit(self, where: Path) -> None:
-        """Sites elsewhere write what they hold below `where`."""
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
+        """Sites elsewhere write what they hold into the folder `where`, a file each."""
 
     @abstractmethod
-    def restore(self, where: Path | None) -> None:
-        """Sites elsewhere return to what they wrote there, or to where the run began."""
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
+        """Sites elsewhere return to what they wrote there; None: to where the run began."""
 
     def repair(self) -> None:
         """Wait until every site is there again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from confed.federations.site import copied
 from confed.messages import Agreement, Download, Push, Sums
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
+from confed.seals import Sealed
 from confed.server.selection import Selection
 from confed.server.strategies import AnyStrategy
 from confed.server.uploads import OpenUploads, Uploads
@@ -114,13 +115,13 @@ class Federated(Trainer):
         own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
         return own, {name: value for name, value in state.items() if not name.startswith(prefix)}
 
-    def commit(self, where: Path) -> None:
-        self.federation.commit(where)
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
+        return self.federation.commit(where)
 
-    def restore(self, where: Path | None) -> None:
-        if where is None:
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
+        if sites is None:
             self.server.strategy.load(self._start)
-        self.federation.restore(where)
+        self.federation.restore(where, sites)
 
     def repair(self) -> None:
         self.federation.repair()

@@ -7,9 +7,10 @@ the line: no code, and nothing that would have to be unpickled.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ from confed.messages import (
     encode,
     tally_schema,
 )
+from confed.seals import Sealed
 from confed.tensors import joined, part_of
 
 _LENGTH = 8
@@ -117,7 +119,7 @@ class Codec:
             return Frame({}, [encode("rows", {"clients": clients, "rows": rows})])
         if name == "partials":
             return Frame({}, [encode("partials", _flat(of)) for of in found])
-        return Frame({})
+        return Frame(asdict(found) if name == "commit" else {})
 
     def answered(self, name: str, about: Mapping[str, Any], frame: Frame) -> Any:
         """The inverse of `answer`, of a question `about` this."""
@@ -132,7 +134,15 @@ class Codec:
             if name == "partials":
                 asked = range(len(about["groups"]))
                 return [self._partials(of, about["names"]) for _, of in zip(asked, frame.messages, strict=True)]
+            if name == "commit":
+                return self._written(frame.head, about["name"])
         return None
+
+    def _written(self, head: Mapping[str, Any], name: str) -> Sealed:
+        sealed = Sealed(**head)
+        if not re.fullmatch(rf"{re.escape(name)}-[0-9a-f]+\.safetensors", sealed.name):
+            raise ValueError(f"a file called {sealed.name!r}, which is not {name}'s")
+        return sealed
 
     def _trained(self, head: Mapping[str, Any], messages: Sequence[bytes]) -> Trained:
         sums = Sums.from_bytes(messages[0], self.agreement.sums())

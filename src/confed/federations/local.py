@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from confed.federations.base import Federation
 from confed.federations.site import Site
+from confed.seals import Sealed
 
 
 class LocalFederation(Federation):
@@ -36,10 +37,11 @@ class LocalFederation(Federation):
         self.push(None)
         self.site.load(state)
 
-    def commit(self, where: Path) -> None:
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
         """Nothing is elsewhere: `state` has everything."""
+        return ()
 
-    def restore(self, where: Path | None) -> None:
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
         """And `load` takes it."""
 
     def serving_state(self) -> dict[str, Tensor]:

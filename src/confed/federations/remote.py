@@ -10,19 +10,21 @@ import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from confed.errors import ConfedError, DivergedError, MessageError
+from confed.errors import ConfedError, DamagedError, DivergedError, MessageError, UnwritableError
 from confed.federations.base import Federation
 from confed.federations.frames import Codec, Frame
 from confed.federations.site import Site
+from confed.seals import Sealed
 
 _QUESTIONS = frozenset({"train", "examine", "rows", "partials", "mark", "commit", "restore"})
-_ERRORS = {kind.__name__: kind for kind in (ConfedError, DivergedError, MessageError)}
+_KINDS = (ConfedError, DamagedError, DivergedError, MessageError, UnwritableError)
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
 _END = Frame({"end": True}).to_bytes()
 
 
@@ -140,16 +142,23 @@ class RemoteFederation(Federation):
         list(self._exchange("mark", self._with_push([{}] * len(self.held))))
         return {}
 
-    def commit(self, where: Path) -> None:
-        about = [{"path": str(site_path(where, site))} for site in range(len(self.held))]
-        list(self._exchange("commit", self._with_push(about)))
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
+        about = [{"folder": str(where), "name": site_name(site)} for site in range(len(self.held))]
+        written = tuple(self._exchange("commit", self._with_push(about)))
+        seen = sum((where / sealed.name).is_file() for sealed in written)
+        if seen < len(written):
+            raise ConfedError(
+                f"{where}: of {len(written)} workers {seen} have written here: all of them must see the run's folder "
+                f"under the same path"
+            )
+        return written
 
-    def restore(self, where: Path | None) -> None:
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
         self._push = None
-        about = [{"path": str(site_path(where, site)) if where else None} for site in range(len(self.held))]
-        list(self._exchange("restore", about))
+        held = [None] * len(self.held) if sites is None else [asdict(sealed) for sealed in sites]
+        list(self._exchange("restore", [{"folder": str(where), "sealed": sealed} for sealed in held]))
 
 
-def site_path(where: Path, site: int) -> Path:
-    """The file of a site in a commit."""
-    return where / f"site-{site}.safetensors"
+def site_name(site: int) -> str:
+    """What the file of a site in a checkpoint is called by."""
+    return f"site-{site}"

@@ -18,9 +18,9 @@ from torch import Tensor
 from confed.errors import MessageError
 from confed.evaluation.judge import Judge, Scored
 from confed.federations.gateway import Gateway
-from confed.files import written_beside
 from confed.messages import Download, HeldTables, PartialSum, Push, Sent, Sums, Tally, Upload, dense, summed
-from confed.tensors import joined, load_tensors, part_of, save_tensors
+from confed.seals import Sealed
+from confed.tensors import joined, load_sealed, part_of, save_sealed
 
 _ROW_VALUES = 1 << 24
 """Values of clients' rows that are handed out at once."""
@@ -129,18 +129,17 @@ class Site:
         self._best = {}  # frees the old one before the new one is made: tables that clients keep are large
         self._best = self.serving_state()
 
-    def commit(self, path: str, push: Push | None) -> None:
+    def commit(self, folder: str, name: str, push: Push | None) -> Sealed:
         """Write what is here to a file, so that the run can go on from this point."""
-        with written_beside(Path(path)) as beside:
-            parts = {"state": self.state(push), "best": self._best, "site": {"ids": self.gateway.ids}}
-            save_tensors(beside, joined(parts), {})
+        parts = {"state": self.state(push), "best": self._best, "site": {"ids": self.gateway.ids}}
+        return save_sealed(Path(folder), name, joined(parts))
 
-    def restore(self, path: str | None) -> None:
+    def restore(self, folder: str, sealed: Mapping[str, Any] | None) -> None:
         """Return to what was written; to where the run began, if nothing was."""
         self.gateway = self._make()
         self._uploads, self._before, self._best = [], {}, {}
-        if path is not None:
-            written = load_tensors(Path(path))[0]
+        if sealed is not None:
+            written = load_sealed(Path(folder), Sealed(**sealed))
             self.load(part_of(written, "state"))
             self._best = part_of(written, "best")
 

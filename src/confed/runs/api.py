@@ -94,10 +94,11 @@ def started(
     """
     temporary = Path(mkdtemp(prefix="confed-")) if folder is None and out is None else None
     kept = RunFolder.create(experiment.settings, Path(folder or out or temporary or ""), exact=folder is not None)
-    if experiment.settings.dataset == IN_MEMORY:
-        data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
     try:
-        execute(experiment, kept, listener)
+        with kept.held():
+            if experiment.settings.dataset == IN_MEMORY:
+                data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
+            execute(experiment, kept, listener)
     except StoppedError:
         raise
     except BaseException:
@@ -219,25 +220,46 @@ def resume(
     """
     reset_peak()
     folder = RunFolder.open(Path(path))
+    with folder.held():
+        said = {"rounds": rounds, "engine": engine, "workers": workers, "address": address}
+        return _gone_on(folder, said, listener, notice)
+
+
+def _gone_on(folder: RunFolder, said: Mapping[str, Any], listener: Listener | None, notice: Notice | None) -> Run:
     settings = folder.settings()
     gather(folder)
     progress = folder.load_progress()
-    changed: dict[str, Any] = {}
-    if rounds is not None:
-        if rounds < progress.round:
-            raise ConfedError(f"{path}: {progress.round} rounds are done already, {rounds} are asked for")
-        changed = {"rounds": rounds, "patience": None}
-    if engine and engine != settings.engine:
-        changed |= {"engine": engine, "workers": None, "address": None}
-    changed |= {name: said for name, said in (("workers", workers), ("address", address)) if said}
-    settings = placed(validated(Settings, {**settings.model_dump(), **changed}, "run"))
-    if folder.has_summary and is_over(settings, progress):
-        announce(f"{path}: the run is finished; --rounds, with more than its {progress.round}, goes on with it", notice)
+    settings = _changed(settings, progress.round, folder.path, **said)
+    if folder.is_finished and is_over(settings, progress):
+        more = f"--rounds, with more than its {progress.round}, goes on with it"
+        announce(f"{folder.path}: the run is finished; {more}", notice)
         return Run(folder)
     experiment = Experiment.prepare(settings, folder.data())
     folder.write_settings(experiment.settings)
     execute(experiment, folder, listener)
     return Run(folder, experiment)
+
+
+def _changed(
+    settings: Settings,
+    done: int,
+    path: Path,
+    *,
+    rounds: int | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
+) -> Settings:
+    """The settings of a run with what may be said anew when it goes on."""
+    changed: dict[str, Any] = {}
+    if rounds is not None:
+        if rounds < done:
+            raise ConfedError(f"{path}: {done} rounds are done already, {rounds} are asked for")
+        changed = {"rounds": rounds, "patience": None}
+    if engine and engine != settings.engine:
+        changed |= {"engine": engine, "workers": None, "address": None}
+    changed |= {name: said for name, said in (("workers", workers), ("address", address)) if said}
+    return placed(validated(Settings, {**settings.model_dump(), **changed}, "run"))
 
 
 def run_seeds(

@@ -20,7 +20,7 @@ from confed.federations.remote import Desk, RemoteFederation, Tell, error_frame
 from confed.federations.site import Site
 from confed.methods.base import FederatedMethod, federated
 from confed.methods.registry import method_named
-from confed.runs.commits import CommitFolder
+from confed.runs.folder import RunFolder
 from confed.runs.loop import Loop
 from confed.runs.parts import ServerPart, SitePart
 from confed.runs.prepare import terms_of
@@ -51,7 +51,7 @@ def run_server(part: bytes, reach: Reach, tell: Tell) -> bytes:
         server = federated_method(told.settings).server(terms_of(told.settings), told.roster)
         codecs = [Codec(server.agreement, len(places), told.rankings) for places in told.held]
         trainer = Federated(server, reach(codecs, told.held, told.roster.ids))
-        folder = CommitFolder(Path(told.folder), len(told.held))
+        folder = RunFolder(Path(told.folder), told.settings.run_id)
         Loop(told.settings, trainer, told.grading, folder, lambda line, settings: tell(line)).run()
         return Frame({"done": True}).to_bytes()
     except Exception as error:

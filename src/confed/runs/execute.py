@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confed.errors import StoppedError
+from confed.errors import StoppedError, UnwritableError
 from confed.runs.commits import gather
 from confed.runs.folder import RunFolder
 from confed.runs.launch import launch
@@ -25,6 +25,8 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
         with patient_ctrl_c(folder):
             (_locally if experiment.settings.engine == "local" else launch)(experiment, folder, listener)
         return _summarised(experiment, folder, listener)
+    except UnwritableError as error:
+        raise UnwritableError(f"{error.message}; then go on with `confed run --resume {folder.path}`") from None
     except KeyboardInterrupt:
         # Not saved here: in the middle of a round the clients' state is neither the old one nor the new one.
         raise _stopped(folder, "at once") from None

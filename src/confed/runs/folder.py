@@ -1,72 +1,63 @@
 """The folder of a run: config.toml, metrics.jsonl, summary.json and checkpoint/, and the data if it came in memory.
 
-Whole files are written beside their place and renamed into it, so that a kill leaves the old one or the new one. The
-checkpoint is one safetensors file; its header carries the run's progress, so that tensors and progress cannot disagree.
+Whole files are written beside their place and renamed into it, so that a kill leaves the old one or the new one. All of
+them carry digests (`seals.py`), and the checkpoint and the summary the run's id: what was changed, torn or mixed with
+another run is refused, not used. One process at a time writes here.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from torch import Tensor
 
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
-from confed.errors import ConfedError
-from confed.files import written_beside
+from confed.errors import ConfedError, DamagedError
+from confed.files import sweep_drafts, unwritable_said, written_beside
+from confed.locks import LOCK_FILES, locked
+from confed.runs.checkpoint import (
+    START,
+    Checkpoint,
+    Manifest,
+    Progress,
+    read_checkpoint,
+    read_manifest,
+    write_checkpoint,
+)
+from confed.runs.log import NOTHING, Extent, Log
 from confed.runs.settings import Settings
-from confed.tensors import load_tensors, save_tensors
-
-_STATE, _BEST, _RANKS = "state/", "best/", "ranks/"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands."""
-
-    round: int
-    best_round: int
-    best_value: float
-    evaluations_without_gain: int
-
-
-START = Progress(0, 0, float("-inf"), 0)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    progress: Progress
-    state: dict[str, Tensor]
-    best: dict[str, Tensor]
-    """What serving needs of the best round so far."""
-    ranks: dict[str, Tensor] = field(default_factory=dict)
-    """By view and count, for every user: where the test item stood in the best round (`Ranks`, sampled)."""
+from confed.seals import sealed_json, unsealed_json, with_seal, without_seal
+from confed.tensors import load_sealed
 
 
 class RunFolder:
     """Reads and writes one run folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run_id: str | None = None) -> None:
         self.path = path
+        self._run_id = run_id
+        self.log = Log(path / "metrics.jsonl")
 
     @classmethod
     def create(cls, settings: Settings, out: Path, *, exact: bool = False) -> RunFolder:
-        """A fresh folder below `out`, or `out` itself if `exact`, with its config written."""
+        """A fresh folder below `out`, or `out` itself if `exact`, with its config written; for its owner alone."""
         path = out if exact else out / _name(settings)
+        folder = cls(path)
         try:
-            if exact and path.exists() and any(path.iterdir()):
-                raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
-            path.mkdir(parents=True, exist_ok=exact)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=exact)
+            _require_empty(path)
+            with folder.held():
+                _require_empty(path)  # somebody else may have begun meanwhile
+                folder.write_settings(settings)
         except OSError as error:
             raise ConfedError(f"{path}: cannot make a run folder there ({error.strerror})") from None
-        folder = cls(path)
-        folder.write_settings(settings)
         return folder
 
     @classmethod
@@ -75,6 +66,15 @@ class RunFolder:
         if not folder.config_path.is_file():
             raise ConfedError(f"{path}: not a run folder (it has no config.toml); `confed run` makes one")
         return folder
+
+    def held(self) -> AbstractContextManager[None]:
+        """While somebody writes here nobody else does."""
+        return locked(self.path, "the run")
+
+    @cached_property
+    def run_id(self) -> str:
+        """Of the run whose files belong here."""
+        return self._run_id or self.settings().run_id
 
     @property
     def config_path(self) -> Path:
@@ -91,25 +91,21 @@ class RunFolder:
         return self.path / "data"
 
     @property
-    def _checkpoint_path(self) -> Path:
-        return self.path / "checkpoint" / "latest.safetensors"
-
-    def parts(self, number: int) -> Path:
-        """Where sites elsewhere write what they hold after round `number`."""
-        return self.path / "checkpoint" / f"round-{number}"
-
-    @property
-    def _metrics_path(self) -> Path:
-        return self.path / "metrics.jsonl"
+    def parts(self) -> Path:
+        """Where checkpoints are, also those of sites elsewhere."""
+        return self.path / "checkpoint"
 
     @property
     def _summary_path(self) -> Path:
         return self.path / "summary.json"
 
     def write_settings(self, settings: Settings) -> None:
-        write_text(self.config_path, settings.to_toml())
+        write_text(self.config_path, with_seal(settings.to_toml()))
 
     def settings(self) -> Settings:
+        with _remedy("undo the change; --rounds, --engine, --workers and --data may stand beside --resume"):
+            text = self.config_path.read_text("utf-8", "surrogateescape")
+            without_seal(text, self.config_path)
         return Settings.from_toml(self.config_path)
 
     def data(self) -> Interactions | Domains | None:
@@ -118,39 +114,56 @@ class RunFolder:
             return Domains.of(self.domains_path)
         return Interactions.of(self.data_path) if self.data_path.exists() else None
 
-    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        write_checkpoint(self._checkpoint_path, checkpoint)
+    def save_checkpoint(self, checkpoint: Checkpoint, log: Extent | None = None) -> None:
+        """It counts the lines of the `log` that this object wrote, unless it is said how much."""
+        write_checkpoint(self.parts, checkpoint, self.run_id, log or self.log.extent())
+
+    def manifest(self) -> Manifest | None:
+        """Of the last checkpoint, or None if the run was broken before its first."""
+        with _remedy(_ANEW):
+            return read_manifest(self.parts, self.run_id)
 
     def load_checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, or None if the run was broken before its first."""
-        return read_checkpoint(self._checkpoint_path) if self._checkpoint_path.exists() else None
+        manifest = self.manifest()
+        with _remedy(_ANEW):
+            return read_checkpoint(self.parts, manifest) if manifest else None
 
     def load_progress(self) -> Progress:
         """Only how far the run is."""
-        return _load(self._checkpoint_path, "nothing")[1] if self._checkpoint_path.exists() else START
+        manifest = self.manifest()
+        return manifest.progress if manifest else START
 
     def load_best(self) -> dict[str, Tensor] | None:
         """Only what serving needs of the best round."""
-        return _part(_load(self._checkpoint_path, _BEST)[0], _BEST) if self._checkpoint_path.exists() else None
+        manifest = self.manifest()
+        with _remedy(_ANEW):
+            return load_sealed(self.parts, manifest.best) if manifest else None
 
     def load_ranks(self) -> dict[str, Tensor]:
         """Only where the users' test items stood in the best round."""
-        return _part(_load(self._checkpoint_path, _RANKS)[0], _RANKS) if self._checkpoint_path.exists() else {}
+        manifest = self.manifest()
+        with _remedy(_ANEW):
+            return load_sealed(self.parts, manifest.ranks) if manifest else {}
 
     def begin(self) -> None:
         """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""
-        self._summary_path.unlink(missing_ok=True)
-        self.go_on()
-        for draft in self.path.rglob(".*.part"):
-            draft.unlink(missing_ok=True)
+        with unwritable_said(self.path):
+            self._summary_path.unlink(missing_ok=True)
+            self.go_on()
+        for folder in (self.path, self.parts):
+            sweep_drafts(folder)
 
     @property
     def _stop_path(self) -> Path:
         return self.path / "stop"
 
     def ask_to_stop(self) -> None:
-        """Whoever trains, here or elsewhere, is to save the round it is in and to end."""
-        self._stop_path.touch()
+        """Whoever trains, here or elsewhere, is to save the round it is in and to end; if the folder is gone, it will
+        have to anyway.
+        """
+        with suppress(OSError):
+            self._stop_path.touch()
 
     def go_on(self) -> None:
         """Nobody is asked to stop any more."""
@@ -160,41 +173,63 @@ class RunFolder:
     def asked_to_stop(self) -> bool:
         return self._stop_path.exists()
 
-    def truncate_metrics(self, rounds: int) -> list[dict[str, Any]]:
-        """Drop the lines after round `rounds`, which the checkpoint does not cover, and a torn last line."""
-        kept = [line for line in self.metrics() if line["round"] <= rounds]
-        write_text(self._metrics_path, "".join(json.dumps(line) + "\n" for line in kept))
-        return kept
-
-    def append_metrics(self, line: Mapping[str, Any]) -> None:
-        with self._metrics_path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+    def truncate_metrics(self) -> list[dict[str, Any]]:
+        """Drop the lines that the checkpoint does not count; the others."""
+        manifest = self.manifest()
+        with _remedy(_ANEW):
+            return self.log.cut(manifest.log if manifest else NOTHING)
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl; a last line torn by a kill is left out."""
-        if not self._metrics_path.exists():
-            return []
-        lines = []
-        for text in self._metrics_path.read_text("utf-8").splitlines():
-            try:
-                lines.append(json.loads(text))
-            except json.JSONDecodeError:
-                break
-        return lines
+        """A record for every round that the checkpoint counts."""
+        manifest = self.manifest()
+        with _remedy(_ANEW):
+            return self.log.lines(manifest.log if manifest else NOTHING)
 
     def save_summary(self, summary: Mapping[str, Any]) -> None:
-        write_text(self._summary_path, json.dumps(summary, indent=2) + "\n")
+        write_text(self._summary_path, sealed_json({"run_id": self.run_id, **summary}))
 
     @property
-    def has_summary(self) -> bool:
-        """Whether the run went to its end."""
-        return self._summary_path.exists()
+    def is_finished(self) -> bool:
+        """Whether the run went to its end, and what is said of that end is whole."""
+        try:
+            self.summary()
+        except ConfedError:
+            return False
+        return True
 
     def summary(self) -> dict[str, Any]:
-        if not self.has_summary:
-            raise ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
-        summary: dict[str, Any] = json.loads(self._summary_path.read_text("utf-8"))
+        """Of the last checkpoint: one of fewer rounds says nothing about it."""
+        try:
+            text = self._summary_path.read_text("utf-8", "replace")
+        except OSError:
+            raise self._not_ended() from None
+        with _remedy(f"`confed run --resume {self.path}` writes it anew"):
+            summary = unsealed_json(text, self._summary_path)
+            if summary.get("run_id") != self.run_id:
+                raise DamagedError(f"{self._summary_path}: belongs to another run")
+        if summary["rounds"] != self.load_progress().round:
+            raise self._not_ended()
         return summary
+
+    def _not_ended(self) -> ConfedError:
+        return ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
+
+
+def _require_empty(path: Path) -> None:
+    if any(found.name not in LOCK_FILES for found in path.iterdir()):
+        raise ConfedError(f"{path}: already holds files; give another folder, or --resume to go on with it")
+
+
+_ANEW = "put back what was there, or start the run anew in another folder"
+
+
+@contextmanager
+def _remedy(text: str) -> Iterator[None]:
+    """Say of damage what to do about it."""
+    try:
+        yield
+    except DamagedError as error:
+        raise DamagedError(f"{error.message}; {text}") from None
 
 
 def finished_below(folder: Path) -> list[RunFolder]:
@@ -214,26 +249,6 @@ def newest(folder: Path, method: str | None = None) -> Path:
     raise ConfedError(f"{folder}: holds no finished run{of}; `confed run --out {folder}` makes one")
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    parts = {_STATE: checkpoint.state, _BEST: checkpoint.best, _RANKS: checkpoint.ranks}
-    tensors = {prefix + name: t for prefix, part in parts.items() for name, t in part.items()}
-    with written_beside(path) as beside:
-        save_tensors(beside, tensors, {"progress": json.dumps(asdict(checkpoint.progress))})
-
-
-def read_checkpoint(path: Path) -> Checkpoint:
-    tensors, progress = _load(path, "")
-    return Checkpoint(progress, *(_part(tensors, prefix) for prefix in (_STATE, _BEST, _RANKS)))
-
-
-def _load(path: Path, prefix: str) -> tuple[dict[str, Tensor], Progress]:
-    try:
-        tensors, metadata = load_tensors(path, prefix)
-        return tensors, Progress(**json.loads(metadata["progress"]))
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ConfedError(f"{path}: not a checkpoint of confed ({error})") from None
-
-
 def _name(settings: Settings) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
     return f"{settings.method}-{_short(settings.dataset)}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
@@ -245,10 +260,6 @@ def _short(dataset: str) -> str:
     if not dataset.startswith("synthetic:") and all("=" in part for part in parts):
         return "-".join(part.partition("=")[0] for part in parts)
     return Path(dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
-
-
-def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
 
 
 def write_text(path: Path, text: str) -> None:

@@ -17,7 +17,8 @@ from confed.federations.remote import Tell
 from confed.runs.children import federated_method, make_site, run_server
 from confed.runs.commits import gather, spread
 from confed.runs.folder import RunFolder
-from confed.runs.loop import Line, Listener
+from confed.runs.log import Line
+from confed.runs.loop import Listener
 from confed.runs.parts import ServerPart, SitePart
 from confed.runs.prepare import Experiment, terms_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,11 +13,12 @@ from confed.evaluation.domains import DomainResult, Grading
 from confed.evaluation.evaluator import Result
 from confed.federations.remote import LostSiteError
 from confed.protocol import View
-from confed.runs.folder import START, Checkpoint, Progress, RunFolder
+from confed.runs.checkpoint import START, Checkpoint, Progress
+from confed.runs.folder import RunFolder
+from confed.runs.log import Line
 from confed.runs.settings import Settings
 from confed.training import Round, Trainer
 
-Line = dict[str, Any]
 Listener = Callable[[Line, Settings], None]
 """Hears of every round. Before the first, where others have to be started, and after the last, `waiting` says for what.
 """
@@ -51,8 +51,8 @@ class Loop:
         if checkpoint:
             self.progress, self.best, self.ranks = checkpoint.progress, checkpoint.best, checkpoint.ranks
             self.trainer.load(checkpoint.state)
-        self.trainer.restore(self.folder.parts(self.progress.round) if checkpoint else None)
-        self.lines = self.folder.truncate_metrics(self.progress.round)
+        self.trainer.restore(self.folder.parts, checkpoint.sites if checkpoint else None)
+        self.lines = self.folder.truncate_metrics()
 
     def run(self) -> None:
         """From wherever the checkpoint stands to the end, or until somebody asks to stop. Whenever a site is lost, all
@@ -100,7 +100,7 @@ class Loop:
         elif last:
             self._keep(number, 0.0)
         self.lines.append(line)
-        self.folder.append_metrics(line)
+        self.folder.log.append(line)
         if self.listener:
             self.listener(line, self.settings)
 
@@ -124,8 +124,8 @@ class Loop:
 
     def _save(self) -> None:
         began = time.monotonic()
-        self.trainer.commit(self.folder.parts(self.progress.round))
-        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks))
+        sites = self.trainer.commit(self.folder.parts)
+        self.folder.save_checkpoint(Checkpoint(self.progress, self.trainer.state(), self.best, self.ranks, sites))
         self._saved = time.monotonic()
         self._save_took = self._saved - began
 

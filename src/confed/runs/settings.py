@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,6 +16,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.methods.base import federated
 from confed.methods.registry import all_methods, method_named
 from confed.protocol import Protocol, protocol_named
+from confed.seals import digest_of
 from confed.toml import read_toml
 
 M = TypeVar("M", bound=BaseModel)
@@ -68,6 +70,12 @@ class Settings(BaseModel):
             raise ValueError("the catalogue has no such dataset, see `confed data list`")
         return name or None
 
+    @property
+    def run_id(self) -> str:
+        """A hash of all that the results of a round depend on: the same for a run that goes on elsewhere or further."""
+        told = self.model_dump(mode="json", exclude=_NO_MATTER)
+        return digest_of(json.dumps(told, sort_keys=True).encode())
+
     def config(self) -> MethodConfig:
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
 
@@ -80,6 +88,13 @@ class Settings(BaseModel):
         told = read_toml(path)
         by_name = {"known": told["dataset"]} if in_catalogue(told.get("dataset")) else {}
         return _with_options_unset(validated(cls, by_name | told, str(path)))
+
+
+_NO_MATTER = {"dataset", "source", "reading", "facts"} | {"engine", "workers", "address", "chunk", "checkpoint_seconds"}
+_NO_MATTER |= {"rounds", "patience"}
+"""Settings that change no result of a round: what the data is called and options followed from, where it is trained,
+and how far.
+"""
 
 
 def _set(fields: Mapping[str, Any]) -> dict[str, Any]:

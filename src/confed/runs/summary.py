@@ -9,8 +9,9 @@ from confed.data.shares import AnySplit
 from confed.evaluation.evaluator import PARTS
 from confed.methods.published import published
 from confed.protocol import View
-from confed.runs.folder import Progress, RunFolder
-from confed.runs.loop import Line
+from confed.runs.checkpoint import Progress
+from confed.runs.folder import RunFolder
+from confed.runs.log import Line
 from confed.runs.memory import peak_rss_mb
 from confed.runs.prepare import Experiment
 from confed.runs.settings import defaults_in_words

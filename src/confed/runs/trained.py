@@ -17,8 +17,6 @@ from confed.runs.prepare import Experiment
 from confed.runs.settings import Settings
 
 _OF_DOMAINS = "fppdm++"
-_NO_MATTER = {"dataset", "source", "reading", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
-"""Settings that change no result: what the data is called, and where it was trained."""
 
 
 def trained(
@@ -52,9 +50,7 @@ def _require_users(experiment: Experiment, users: Sequence[str]) -> None:
 
 def _is_same(folder: RunFolder, settings: Settings) -> bool:
     """A folder that cannot be read is somebody else's trouble."""
-    try:
-        other = folder.settings()
-    except ConfedError:
+    if not folder.is_finished:
         return False
-    one, two = (each.model_dump(exclude=_NO_MATTER) for each in (settings, other))
-    return one == two
+    other = folder.settings()
+    return (other.run_id, other.rounds, other.patience) == (settings.run_id, settings.rounds, settings.patience)

@@ -17,6 +17,7 @@ from confed.federations.frames import Codec, Frame
 from confed.federations.site import Site
 from confed.federations.states import cut_state, joined_states
 from confed.methods.base import FederatedMethod, Terms
+from confed.seals import Sealed
 
 
 class InBytes(Federation):
@@ -51,10 +52,11 @@ class InBytes(Federation):
         for site, held in zip(self.sites, self.held, strict=True):
             site.load(cut_state(state, held, site.gateway.domains))
 
-    def commit(self, where: Path) -> None:
+    def commit(self, where: Path) -> tuple[Sealed, ...]:
         """`state` has everything."""
+        return ()
 
-    def restore(self, where: Path | None) -> None:
+    def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
         """And `load` takes it."""
 
     def serving_state(self) -> dict[str, Tensor]:

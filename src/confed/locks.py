@@ -1,0 +1,52 @@
+"""One writer at a time: a lock on a folder, which ends with its process, whatever ends that."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from confed.errors import ConfedError
+
+_LOCK, _HOLDER = ".lock", ".lock-holder.json"
+LOCK_FILES = frozenset({_LOCK, _HOLDER})
+"""What a lock leaves in its folder."""
+
+
+@contextmanager
+def locked(folder: Path, what: str, wait: float = 0.0) -> Iterator[None]:
+    """While inside, nobody else is. Whoever comes meanwhile waits so many seconds, and is told who holds it."""
+    lock = FileLock(folder / _LOCK, timeout=wait)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ConfedError(f"{folder}: {what} is in use by {_holder(folder)}; wait for it to end, or end it") from None
+    except OSError as error:
+        raise ConfedError(f"{folder}: cannot be written to ({error.strerror}); give yourself the right to") from None
+    try:
+        (folder / _HOLDER).write_text(json.dumps(_self()), encoding="utf-8")
+        yield
+    finally:
+        (folder / _HOLDER).unlink(missing_ok=True)
+        lock.release()
+
+
+def _self() -> dict[str, Any]:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def _holder(folder: Path) -> str:
+    """In words; whoever has just taken it may not have said who it is."""
+    try:
+        told = json.loads((folder / _HOLDER).read_text("utf-8"))
+        return f"process {told['process']} on {told['host']} since {told['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,60 @@
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from confed.errors import ConfedError
+from confed.locks import LOCK_FILES, locked
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from confed.locks import locked
+
+with locked(Path(sys.argv[1]), "the run"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "held\n"
+    yield child
+    child.kill()
+    child.wait()
+
+
+def test_who_comes_second_is_told_who_was_first(holder, tmp_path):
+    told = rf"the run is in use by process {holder.pid} on .+ since 20"
+    with pytest.raises(ConfedError, match=told), locked(tmp_path, "the run"):
+        pass
+
+
+def test_a_lock_ends_with_its_process(holder, tmp_path):
+    holder.kill()
+    holder.wait()
+    with locked(tmp_path, "the run"):
+        pass
+
+
+def test_who_waits_gets_it(holder, tmp_path):
+    began = time.monotonic()
+    holder.kill()
+    with locked(tmp_path, "the run", wait=30):
+        assert time.monotonic() - began < 30
+
+
+def test_nothing_is_left_that_says_who(tmp_path):
+    with locked(tmp_path, "the run"):
+        assert str(os.getpid()) in (tmp_path / ".lock-holder.json").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {".lock"} < LOCK_FILES
+
+
+def test_where_nothing_can_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfedError, match="cannot be written to"), locked(tmp_path / "file", "the run"):
+        pass

@@ -1,0 +1,13 @@
+"""What came of a case: it held, or it broke and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of what held, `how` says by which way: the same result, or a clear refusal."""
+
+    held: bool
+    how: str

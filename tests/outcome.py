@@ -13,10 +13,10 @@ _OWN = {"seconds", "seconds_per_round", "peak_rss_mb", "run_dir", "place"}
 
 def outcome(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], Checkpoint]:
     """Summary, history and checkpoint."""
-    folder = RunFolder(path)
-    checkpoint = folder.load_checkpoint()
-    assert checkpoint is not None
-    return _common(folder.summary()), [_common(line) for line in folder.metrics()], checkpoint
+    folder = RunFolder.open(path)
+    summary, lines, checkpoint = folder.summary(), folder.metrics(), folder.load_checkpoint()
+    assert checkpoint is not None, "a summary without a checkpoint is none"
+    return _common(summary), [_common(line) for line in lines], checkpoint
 
 
 def difference(one: Path, other: Path) -> str:

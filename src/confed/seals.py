@@ -32,16 +32,29 @@ class Sealed:
         """Where it is, if it is there and still the same."""
         path = folder / self.name
         try:
-            size = path.stat().st_size
-            if size != self.bytes:
-                raise DamagedError(f"{path}: has {size:,} bytes, {self.bytes:,} were written")
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            found = sealed_file(folder, path)
         except OSError as error:
             raise DamagedError(f"{path}: cannot be read ({error.strerror})") from None
-        if found != self.sha256:
+        if found.bytes != self.bytes:
+            raise DamagedError(f"{path}: has {found.bytes:,} bytes, {self.bytes:,} were written")
+        if found != self:
             raise DamagedError(f"{path}: is not what was written (its SHA-256 is another)")
         return path
+
+
+def sealed_file(folder: Path, path: Path) -> Sealed:
+    """A file of the folder, as it is now."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return Sealed(str(path.relative_to(folder)), file.tell(), digest)
+
+
+def read_text(path: Path) -> str:
+    """Bytes that are no text become text that no seal fits."""
+    try:
+        return path.read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise DamagedError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def digest_of(data: bytes) -> str:

@@ -1,8 +1,8 @@
 """A disk that may lose power: what is sure to be on it, and what might be there instead.
 
-While watched, a folder's files are followed through the calls that make writes durable. A file's bytes are sure once it
-was synced; a name, its absence, or what it leads to are sure once its folder was. Of everything else a loss of power may
-leave the old or the new, and of a file that was not synced any beginning, or zeros where bytes should be.
+While watched, a folder's files are followed through the calls that make writes durable. A file's bytes are sure once
+it was synced; a name, its absence, or what it leads to are sure once its folder was. Of everything else a loss of power
+may leave the old or the new, and of a file that was not synced any beginning, or zeros where bytes should be.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Losses of power: before and after every call that makes something durable, a run is found as the disk may have it, and
-has to go on to the same end.
+"""Losses of power: before and after every call that makes something durable, a run is found as the disk may have it,
+and has to go on to the same end.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ def test_an_exact_folder_must_be_empty(tmp_path):
 def test_data_that_came_in_memory_comes_back(folder, tmp_path):
     assert folder.data() is None
     single = synthetic(users=10, items=10, interactions_per_user=5)
-    single.save(folder.data_path)
+    folder.save_data(single)
     assert folder.data().content_hash == single.content_hash
     several = synthetic_domains(users=10, items=10, interactions_per_user=5)
     another = RunFolder.create(SETTINGS, tmp_path)
-    several.save(another.domains_path)
+    another.save_data(several)
     another.begin()
     assert another.data().content_hash == several.content_hash
 

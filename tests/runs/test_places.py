@@ -15,6 +15,7 @@ import confed
 from confed.errors import ConfedError
 from confed.runs.folder import RunFolder
 from tests.federations.pool import workers_of_this_process
+from tests.outcome import difference, outcome
 
 pytestmark = pytest.mark.apart
 
@@ -25,25 +26,6 @@ ROUNDS = 5
 def run(folder, listener=None, **settings):
     chosen = {"engine": "processes", "workers": 2, "dtype": "float64", "seed": 1, "rounds": ROUNDS, **settings}
     return confed.run("cofedrec", DATA, folder=folder, listener=listener, options={"dim": 8}, **chosen)
-
-
-def outcome(path):
-    """All that two runs must have in common: not how long they took, nor where they lie."""
-    folder = RunFolder(path)
-    summary = {k: v for k, v in folder.summary().items() if "seconds" not in k and k not in ("peak_rss_mb", "run_dir")}
-    history = [{k: v for k, v in line.items() if k not in ("seconds", "place")} for line in folder.metrics()]
-    return summary, history, folder.load_checkpoint()
-
-
-def assert_same_outcome(one, other):
-    (summary, history, kept), (summary_2, history_2, kept_2) = outcome(one), outcome(other)
-    assert summary == summary_2
-    assert history == history_2
-    assert kept.progress == kept_2.progress
-    for part in ("state", "best", "ranks"):
-        tensors, others = getattr(kept, part), getattr(kept_2, part)
-        assert tensors.keys() == others.keys()
-        assert all(torch.equal(tensor, others[name]) for name, tensor in tensors.items())
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +54,8 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_round_changes_nothing(checkp
     killer = Killer(2)
     run(tmp_path / "run", killer, checkpoint_seconds=checkpoint_seconds)
     assert killer.killed
-    assert_same_outcome(unbroken, tmp_path / "run")
-    assert not list((tmp_path / "run" / "checkpoint").glob("round-*"))
+    assert difference(unbroken, tmp_path / "run") == ""
+    assert not list((tmp_path / "run" / "checkpoint").glob("site-*"))
 
 
 def test_a_worker_that_dies_again_and_again_ends_the_run(tmp_path):

@@ -97,7 +97,7 @@ def started(
     try:
         with kept.held():
             if experiment.settings.dataset == IN_MEMORY:
-                data.save(kept.domains_path if isinstance(data, Domains) else kept.data_path)
+                kept.save_data(data)
             execute(experiment, kept, listener)
     except StoppedError:
         raise

@@ -17,7 +17,7 @@ from torch import Tensor
 from confed.errors import DamagedError
 from confed.files import unwritable_said, written_beside
 from confed.runs.log import Extent
-from confed.seals import Sealed, sealed_json, unsealed_json
+from confed.seals import Sealed, read_text, sealed_json, unsealed_json
 from confed.tensors import load_sealed, save_sealed
 
 MANIFEST = "manifest.json"
@@ -93,12 +93,9 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, run: str, log: Extent
 def read_manifest(folder: Path, run: str) -> Manifest | None:
     """None before the first checkpoint."""
     path = folder / MANIFEST
-    try:
-        manifest = Manifest.from_json(path.read_text("utf-8", "replace"), path)
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        raise DamagedError(f"{path}: cannot be read ({error.strerror})") from None
+    manifest = Manifest.from_json(read_text(path), path)
     if manifest.run != run:
         raise DamagedError(
             f"{path}: belongs to another run, one with other data or settings than config.toml has: its id is "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +33,7 @@ from confed.runs.checkpoint import (
 )
 from confed.runs.log import NOTHING, Extent, Log
 from confed.runs.settings import Settings
-from confed.seals import sealed_json, unsealed_json, with_seal, without_seal
+from confed.seals import Sealed, read_text, sealed_file, sealed_json, unsealed_json, with_seal, without_seal
 from confed.tensors import load_sealed
 
 
@@ -81,14 +82,19 @@ class RunFolder:
         return self.path / "config.toml"
 
     @property
-    def data_path(self) -> Path:
+    def _data_path(self) -> Path:
         """A copy of data that was handed over in memory, so that the run can be opened again."""
         return self.path / "data.parquet"
 
     @property
-    def domains_path(self) -> Path:
+    def _domains_path(self) -> Path:
         """The same for data of several domains: a folder."""
         return self.path / "data"
+
+    @property
+    def _data_seals_path(self) -> Path:
+        """What the files of the copy were when they were written."""
+        return self.path / "data.json"
 
     @property
     def parts(self) -> Path:
@@ -103,16 +109,30 @@ class RunFolder:
         write_text(self.config_path, with_seal(settings.to_toml()))
 
     def settings(self) -> Settings:
-        with _remedy("undo the change; --rounds, --engine, --workers and --data may stand beside --resume"):
-            text = self.config_path.read_text("utf-8", "surrogateescape")
-            without_seal(text, self.config_path)
+        with _remedy("undo the change: what may be said anew is said beside --resume, such as --rounds and --engine"):
+            without_seal(read_text(self.config_path), self.config_path)
         return Settings.from_toml(self.config_path)
+
+    def save_data(self, data: Interactions | Domains) -> None:
+        """Keep a copy, so that the run can be opened again."""
+        if isinstance(data, Domains):
+            data.save(self._domains_path)
+            files = sorted(path for path in self._domains_path.rglob("*") if path.is_file())
+        else:
+            data.save(self._data_path)
+            files = [self._data_path]
+        seals = [asdict(sealed_file(self.path, path)) for path in files]
+        write_text(self._data_seals_path, sealed_json({"files": seals}))
 
     def data(self) -> Interactions | Domains | None:
         """The copy of the data, if the run was started with data in memory."""
-        if self.domains_path.exists():
-            return Domains.of(self.domains_path)
-        return Interactions.of(self.data_path) if self.data_path.exists() else None
+        if not self._data_seals_path.exists():
+            return None
+        with _remedy(_ANEW):
+            told = unsealed_json(read_text(self._data_seals_path), self._data_seals_path)
+            for sealed in told["files"]:
+                Sealed(**sealed).check(self.path)
+        return Domains.of(self._domains_path) if self._domains_path.exists() else Interactions.of(self._data_path)
 
     def save_checkpoint(self, checkpoint: Checkpoint, log: Extent | None = None) -> None:
         """It counts the lines of the `log` that this object wrote, unless it is said how much."""
@@ -199,12 +219,10 @@ class RunFolder:
 
     def summary(self) -> dict[str, Any]:
         """Of the last checkpoint: one of fewer rounds says nothing about it."""
-        try:
-            text = self._summary_path.read_text("utf-8", "replace")
-        except OSError:
-            raise self._not_ended() from None
+        if not self._summary_path.exists():
+            raise self._not_ended()
         with _remedy(f"`confed run --resume {self.path}` writes it anew"):
-            summary = unsealed_json(text, self._summary_path)
+            summary = unsealed_json(read_text(self._summary_path), self._summary_path)
             if summary.get("run_id") != self.run_id:
                 raise DamagedError(f"{self._summary_path}: belongs to another run")
         if summary["rounds"] != self.load_progress().round:

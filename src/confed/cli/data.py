@@ -258,9 +258,10 @@ def _render_domains(domains: Mapping[str, Mapping[str, Any]]) -> None:
     table.add_column("domain", no_wrap=True)
     for domain in domains:
         table.add_column(domain, justify="right")
-    for figure in next(iter(domains.values())):
-        if figure != "content_hash":  # too long for a column; there is one of all domains below
-            table.add_row(figure.replace("_", " "), *(_shown(facts[figure]) for facts in domains.values()))
+    figures = [dict(_flat(facts)) for facts in domains.values()]
+    for name in dict.fromkeys(name for own in figures for name in own):
+        if name != "content hash":  # too long for a column; there is one of all domains below
+            table.add_row(name, *(_shown(own.get(name, "")) for own in figures))
     console.print(table)
 
 
@@ -271,8 +272,26 @@ def _flat(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"users known to {k} domain{'s' * (k > 1)}", count) for k, count in value.items())
         elif name in {"shared", "paths"}:
             yield from ((f"{name.removesuffix('s')} {key}", one) for key, one in value.items())
+        elif name == "columns":
+            yield from _columns(value)
         elif name != "domains":
             yield name.replace("_", " "), value
+
+
+_WITHOUT = {
+    "rating": "none, every interaction counts as 1",
+    "timestamp": "none, the order of the rows is not trusted",
+    "title": "none, items are shown by their ids",
+}
+
+
+def _columns(taken: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Which column is what, and what follows where there is none."""
+    for role, column in taken.items():
+        if role == "ignored":
+            yield "ignored columns", ", ".join(column) or "none"
+        else:
+            yield f"{role} column", column or _WITHOUT[role]
 
 
 def _shown(value: Any) -> str:

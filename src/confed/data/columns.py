@@ -17,6 +17,8 @@ READING = (*ROLES, "date_order")
 """What a user may say about the columns of a source: which plays which role, and how its dates are written."""
 Where = Callable[[int], str]
 """Says where row n (from 0) stands, for a message."""
+Columns = Mapping[str, str | list[str] | None]
+"""By role, and for the titles, the name of the column that was taken; under `ignored` the names of all others."""
 
 _PEOPLE = (
     "user|customer|client|member|buyer|shopper|consumer|reader|viewer|listener|player|learner|student|account|"
@@ -131,6 +133,12 @@ def places_by_number(
         if role not in places and place not in places.values():
             places[role] = place
     return _complete(places, names, label, header=False)
+
+
+def columns_taken(taken: Mapping[str, str], names: Sequence[str]) -> Columns:
+    """What a user is told: by role the column, None where there is none, and those that were of no use."""
+    by_role = {role: taken.get(role) for role in (*ROLES, "title")}
+    return {**by_role, "ignored": [name for name in names if name not in by_role.values()]}
 
 
 def _most_usual(role: str, names: Sequence[str], taken: set[int]) -> list[int]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from confed.data import readers
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import ROLES, refuse, require_roles
+from confed.data.columns import ROLES, Columns, refuse, require_roles
 from confed.data.sources import Notice, announce
 from confed.data.values import Table, from_frame
 from confed.errors import ConfedError, unknown_name
@@ -49,6 +49,8 @@ class Interactions:
     """Item id to title, for those that are known."""
     pseudo_time: PseudoTime = "file-order"
     """Which order the published loaders invent where there is no time (D-2)."""
+    columns: Columns = field(default_factory=dict)
+    """Which columns of a file or frame these were; nothing where none had to be found."""
     users: list[str] = field(init=False)
     """Distinct ids, numerically sorted if all are integers, else as text."""
     items: list[str] = field(init=False)
@@ -126,6 +128,7 @@ class Interactions:
             name=name or "data",
             titles=table.titles if titles is None else titles,
             pseudo_time=pseudo_time or table.pseudo_time or "file-order",
+            columns=table.columns,
         )
 
     def __len__(self) -> int:
@@ -175,7 +178,7 @@ class Interactions:
         return self if kept.height == len(self) else replace(self, frame=kept)
 
     def describe(self) -> dict[str, Any]:
-        """The figures by which datasets are compared."""
+        """The figures by which datasets are compared, and where columns had to be found, which were taken."""
         per_user = np.bincount(self.user_index)
         pair = np.sort(self.user_index * self.n_items + self.item_index)  # np.unique is slow on millions
         pairs = 1 + int(np.count_nonzero(pair[1:] != pair[:-1]))
@@ -189,6 +192,7 @@ class Interactions:
             "median_per_user": float(np.median(per_user)),
             "max_per_user": int(per_user.max()),
             "time": self.time,
+            **({"columns": dict(self.columns)} if self.columns else {}),
             "content_hash": self.content_hash,
         }
 

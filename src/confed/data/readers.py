@@ -147,7 +147,7 @@ def _read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | 
     if frame.height == 0:
         raise ConfedError(f"{path} is empty: it has columns but no rows")
     columns = {role: frame[names[place]] for role, place in places.items()}
-    table = typed(columns, lambda row: f"{path}, row {row + 1}", date_order)
+    table = typed(columns, names, lambda row: f"{path}, row {row + 1}", date_order)
     if not saved:
         return table
     return Table(table.frame, saved["time"], saved["name"], saved["pseudo_time"], saved["titles"])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confed.data.columns import is_usual, places_by_name, places_by_number, plain_name, refuse
+from confed.data.columns import is_usual, places_by_name, places_by_number, plain_name
 from confed.errors import ConfedError
 
 
@@ -124,10 +122,18 @@ def test_titles_say_whose_they_are_or_may_be_anybodys() -> None:
 def test_what_is_missing_lists_what_there_is() -> None:
     with pytest.raises(ConfedError, match=r"no column looks like the user id; its columns are who, item: .*user=$"):
         found("who,item")
-    with pytest.raises(ConfedError, match="it with header=False"):
+    with pytest.raises(ConfedError, match="is data, say header=False"):
         places_by_name(["a", "b"], {}, "orders.csv", header=True)
     with pytest.raises(ConfedError, match=r"there is no column 'stars'.*rating="):
         found("user,item", rating="stars")
+
+
+def test_titles_may_be_named() -> None:
+    assert found("user,item,product_name,sold_as", title="sold_as")["title"] == "sold_as"
+    assert "name" not in found("user,item,name,sold_as", title="sold_as")
+    with pytest.raises(ConfedError, match=r"there is no column 'label'.*title="):
+        found("user,item", title="label")
+    assert places_by_number(["1", "2", "3"], {"title": "3"}, "a") == {"user": 0, "item": 1, "title": 2}
 
 
 def test_without_header_columns_are_numbers() -> None:
@@ -145,10 +151,3 @@ def test_without_header_columns_are_numbers() -> None:
 def test_case_and_signs_do_not_count(words: list[str], sign: str) -> None:
     assert plain_name(sign.join(words)) == "".join(words).lower()
     assert plain_name(sign.join(words) + ":token") == "".join(words).lower()
-
-
-def test_what_is_read_already_takes_no_options() -> None:
-    refuse([], "ml-100k", "a registered dataset")
-    told = "ml-100k: a registered dataset takes no options, got user=, date_order=: leave"
-    with pytest.raises(ConfedError, match=re.escape(told)):
-        refuse(["user", "date_order"], "ml-100k", "a registered dataset")

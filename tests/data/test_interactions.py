@@ -184,7 +184,7 @@ def test_time_can_be_overruled() -> None:
     assert Interactions.of(frame).frame["item"].to_list() == ["y", "x"]
     trusted = Interactions.of(frame.drop("timestamp"), time="order")
     assert (trusted.time, trusted.frame["timestamp"].to_list()) == ("order", [1, 2])
-    with pytest.raises(ConfedError, match="time=real needs a column of time stamps"):
+    with pytest.raises(ConfedError, match='time="real" needs a column of time stamps'):
         Interactions.of(frame.drop("timestamp"), time="real")
     with pytest.raises(ConfedError, match="unknown time 'reel': did you mean real"):
         Interactions.of(frame, time="reel")  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 from rich.progress import Progress
@@ -12,16 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confed.cli import complete
-from confed.cli.options import (
-    RUNS,
-    DateOrder,
-    ItemColumn,
-    Json,
-    RatingColumn,
-    TimestampColumn,
-    UserColumn,
-    reading,
-)
+from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.data.shelf import require_source
@@ -35,6 +26,7 @@ if TYPE_CHECKING:
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
+@unpacked
 def recommend(
     target: Annotated[
         str | None,
@@ -44,7 +36,7 @@ def recommend(
             autocompletion=complete.runs_and_datasets,
         ),
     ] = None,
-    user: Annotated[
+    users: Annotated[
         list[str] | None, typer.Option("--user", help="A user's id, as in the data; may be repeated.")
     ] = None,
     history: Annotated[
@@ -61,23 +53,19 @@ def recommend(
         typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
     ] = None,
     runs: Annotated[Path, typer.Option("--runs", help="Where runs on a DATASET are kept, and looked for.")] = RUNS,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
     domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
     as_json: Json = False,
+    **reading: Unpack[ReadingOptions],
 ) -> None:
     """Recommend items to users of a finished run, or of a file of your own.
 
     confed recommend orders.csv --user K-0007
     """
-    _require_one_of({"--user": user, "--history": history, "--all": everybody})
+    _require_one_of({"--user": users, "--history": history, "--all": everybody})
     _require_file(out, everybody=everybody)
-    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
-    run = _run(target, runs, {"method": method} | columns, user or (), latest=latest)
+    told = {**reading, **({"method": method} if method else {})}
+    run = _run(target, runs, told, users or (), latest=latest)
     asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
     about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
     if out is not None:
@@ -87,7 +75,7 @@ def recommend(
         offered = {"": run.recommend(history=[item.strip() for item in history.split(",")], k=k, **asked)}
         about["history"] = history
     else:
-        offered = {one: run.recommend(one, k, **asked) for one in user or ()}
+        offered = {one: run.recommend(one, k, **asked) for one in users or ()}
     emit(about | _as_data(offered), as_json, lambda: _render(offered))
 
 
@@ -110,23 +98,22 @@ def _require_file(to: Path | None, *, everybody: bool) -> None:
         raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
 
 
-def _run(target: str | None, runs: Path, told: Mapping[str, str | None], users: Sequence[str], *, latest: bool) -> Run:
+def _run(target: str | None, runs: Path, told: Mapping[str, Any], users: Sequence[str], *, latest: bool) -> Run:
     """A finished run; of data, the one that was trained on it before, or else a fresh one."""
     if target is None and not latest:
         raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
     folder = Path(target or runs)
     is_run = complete.is_run(folder)
-    said = {name: value for name, value in told.items() if value is not None}
-    if said and (is_run or latest):
+    if told and (is_run or latest):
         raise ConfedError("--method, and what says how to read a file, are for a dataset: a run has its own")
     if not (is_run or latest):
-        _require_data(str(target), said.get("method"))
+        _require_data(str(target), told.get("method"))
     with loading():
         from confed.runs.finished import Run
         from confed.runs.folder import newest
     if latest:
         return Run.open(newest(folder))
-    return Run.open(folder) if is_run else _trained(str(target), runs, said, users)
+    return Run.open(folder) if is_run else _trained(str(target), runs, told, users)
 
 
 def _require_data(target: str, method: str | None) -> None:
@@ -138,7 +125,7 @@ def _require_data(target: str, method: str | None) -> None:
     require_source(target)
 
 
-def _trained(dataset: str, runs: Path, told: Mapping[str, str], users: Sequence[str]) -> Run:
+def _trained(dataset: str, runs: Path, told: Mapping[str, Any], users: Sequence[str]) -> Run:
     from confed.runs.trained import trained
     from confed.runs.verdict import verdict
 

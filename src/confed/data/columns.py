@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from confed.data.reading import COLUMNS
 from confed.errors import ConfedError, unknown_name
 
 ROLES = ("user", "item", "rating", "timestamp")
-READING = (*ROLES, "date_order")
-"""What a user may say about the columns of a source: which plays which role, and how its dates are written."""
 Where = Callable[[int], str]
 """Says where row n (from 0) stands, for a message."""
 Columns = Mapping[str, str | list[str] | None]
@@ -78,17 +77,8 @@ _USUAL_NAMES: dict[str, tuple[str, ...]] = {
 
 def require_roles(columns: Iterable[str]) -> None:
     for role in columns:
-        if role not in ROLES:
-            raise unknown_name("column role", role, ROLES)
-
-
-def refuse(options: Iterable[str], name: str, kind: str) -> None:
-    """Raise if somebody says how to read what is not a file or a frame of the user's own."""
-    said = [f"--{one}-column" if one in ROLES else f"--{one.replace('_', '-')}" for one in options]
-    if said:
-        raise ConfedError(
-            f"{name}: {kind} takes no options, got {', '.join(said)}: leave out what says how to read a file or a frame"
-        )
+        if role not in COLUMNS:
+            raise unknown_name("column role", role, COLUMNS)
 
 
 def plain_name(name: str) -> str:
@@ -118,7 +108,7 @@ def places_by_name(
             if found:
                 places[role] = found[0]
     places = _complete(places, names, label, header)
-    return places | _titles(names, places)
+    return places if "title" in places else places | _titles(names, places)
 
 
 def places_by_number(
@@ -137,7 +127,7 @@ def places_by_number(
 
 def columns_taken(taken: Mapping[str, str], names: Sequence[str]) -> Columns:
     """What a user is told: by role the column, None where there is none, and those that were of no use."""
-    by_role = {role: taken.get(role) for role in (*ROLES, "title")}
+    by_role = {role: taken.get(role) for role in COLUMNS}
     return {**by_role, "ignored": [name for name in names if name not in by_role.values()]}
 
 
@@ -167,11 +157,11 @@ def _complete(places: dict[str, int], names: Sequence[str], label: str, header: 
     for role in ("user", "item"):
         if role not in places:
             raise _missing(role, names, label, f"no column looks like the {role} id", header)
-    return {role: places[role] for role in ROLES if role in places}
+    return {role: places[role] for role in COLUMNS if role in places}
 
 
 def _missing(role: str, names: Sequence[str], label: str, reason: str, header: bool = False) -> ConfedError:
-    or_data = ", or, if the first line is data, `confed data import` it with --no-header" if header else ""
+    or_data = ", or, if the first line is data, say --no-header" if header else ""
     return ConfedError(
         f"{label}: {reason}; its columns are {', '.join(names)}: name the right one with --{role}-column{or_data}"
     )

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from confed.data import readers
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import ROLES, Columns, refuse, require_roles
+from confed.data.columns import ROLES, Columns, require_roles
+from confed.data.reading import COLUMNS, refuse
 from confed.data.sources import Notice, announce
 from confed.data.values import Table, from_frame
 from confed.errors import ConfedError, unknown_name
@@ -103,15 +104,15 @@ class Interactions:
     ) -> Interactions:
         """From a path, a pandas or polars frame, an Arrow table, or an Interactions (returned as it is).
 
-        `columns` maps user, item, rating, timestamp to the source's names where these are unusual. Further
-        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp= and
+        `columns` maps user, item, rating, timestamp, title to the source's names where these are unusual. Further
+        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp=, title= and
         date_order=. Without ratings every rating is 1. `time` overrides what the columns say: `none` ignores
         stamps, `order` without stamps trusts the order of the rows. `notice` hears what had to be guessed.
         """
         if isinstance(source, Interactions):
             refuse([*(columns or ()), *reading], source.name, "an Interactions")
             return source
-        named = {**(columns or {}), **{role: reading.pop(role) for role in ROLES if reading.get(role)}}
+        named = {**(columns or {}), **{role: reading.pop(role) for role in COLUMNS if reading.get(role)}}
         if isinstance(source, str | Path):
             require_roles(named)
             table = readers.read(source, **named, **reading)
@@ -235,8 +236,8 @@ def _with_stamps(table: Table, time: Time | None, name: str) -> pl.DataFrame:
         return table.frame
     if time == "real":
         raise ConfedError(
-            f"{name}: time=real needs a column of time stamps; name it with --timestamp-column, "
-            "or say time=order (--time order) if the rows are in chronological order"
+            f"{name}: --time real needs a column of time stamps; name it with --timestamp-column, "
+            "or say --time order if the rows are in chronological order"
         )
     return table.frame.with_columns(timestamp=_running_number())
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from confed.data.columns import READING
+from confed.data.catalogue import Time
 from confed.data.dates import DateOrder
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
+from confed.data.reading import READING, Reading
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
@@ -51,7 +52,13 @@ def run(
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    title: str | None = None,
     date_order: DateOrder | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    time: Time | None = None,
     out: str | Path | None = None,
     folder: str | Path | None = None,
     listener: Listener | None = None,
@@ -62,17 +69,19 @@ def run(
     several domains) and evaluate it. With `holdout=False` all of a user's data is trained on, and nothing is measured.
 
     `like` is another run, or its folder: whatever is not said is as it was there; without holdout, up to the round that
-    was chosen there. `user`, `item`, `rating` and `timestamp` name the columns of a file or a frame where the usual
-    names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options`
-    are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as
-    `chunk`, `patience` or `eval_every`.
+    was chosen there. `user`, `item`, `rating`, `timestamp` and `title` name the columns of a file or a frame where the
+    usual names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy);
+    `format` to `encoding` say what a file is like, and `time="order"` that its rows are in chronological order.
+    `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such
+    as `chunk`, `patience` or `eval_every`.
 
     The run is kept in `folder`, or in a fresh folder below `out`; if neither is said, as long as it is in use
     (`Run.save`). What is worth knowing about the data goes to `notice`, or else to standard error.
     """
-    reading = _said(user=user, item=item, rating=rating, timestamp=timestamp, date_order=date_order)
+    columns = _said(user=user, item=item, rating=rating, timestamp=timestamp, title=title, date_order=date_order)
+    file = _said(format=format, separator=separator, header=header, encoding=encoding, time=time)
     said = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
-    told = _said(**said) | settings | {"options": dict(options or {}), "reading": reading}
+    told = _said(**said) | settings | {"options": dict(options or {}), "reading": columns | file}
     if like is not None:
         told = _completed(told, as_in(like, holdout=holdout))
     if "method" not in told or "dataset" not in told:
@@ -114,7 +123,7 @@ def prepared(
     method: str,
     dataset: Any,
     *,
-    reading: Mapping[str, str],
+    reading: Reading,
     holdout: bool,
     notice: Notice | None,
     protocol: str | None = None,

@@ -10,6 +10,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from confed.config import MethodConfig
+from confed.data.reading import Reading
 from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
 from confed.methods.base import federated
@@ -34,10 +35,8 @@ class Settings(BaseModel):
     """Of the data as it was loaded; a run is not continued or served with other data."""
     source: str | None = None
     """Data in files: their whole paths when the run began, whatever `dataset` calls them."""
-    reading: dict[Literal["user", "item", "rating", "timestamp", "date_order"], str] = Field(
-        default_factory=dict, exclude_if=lambda said: not said
-    )
-    """Data in files: what the user said about their columns; nothing is not written down."""
+    reading: Reading = Field(default_factory=Reading, exclude_if=lambda said: not said)
+    """Data in files: what the user said about how to read them; nothing is not written down."""
     protocol: Protocol
     method_options: dict[str, Any]
     facts: dict[str, float] | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from confed.data.reading import Reading
 from confed.data.registry import has_domains
 from confed.data.sources import Notice
 from confed.errors import ConfedError
@@ -18,7 +19,9 @@ from confed.runs.settings import Settings
 
 _OF_DOMAINS = "fppdm++"
 _NO_MATTER = {"dataset", "source", "reading", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
-"""Settings that change no result: what the data is called, and where it was trained."""
+"""Settings that change no result: what the data is called, how it was read (its content tells, but for the order of
+rows) and where it was trained.
+"""
 
 
 def trained(
@@ -29,7 +32,7 @@ def trained(
     users: Sequence[str] = (),
     listener: Listener | None = None,
     notice: Notice | None = None,
-    **reading: str,
+    **reading: Unpack[Reading],
 ) -> tuple[Run, bool]:
     """The newest finished run below `out` that is what a fresh one would be, or else a fresh one; and whether it is
     fresh. `users` are those for whom it is wanted: who is not in the data is missed before anything is trained.
@@ -56,5 +59,5 @@ def _is_same(folder: RunFolder, settings: Settings) -> bool:
         other = folder.settings()
     except ConfedError:
         return False
-    one, two = (each.model_dump(exclude=_NO_MATTER) for each in (settings, other))
+    one, two = (each.model_dump(exclude=_NO_MATTER) | {"time": each.reading.get("time")} for each in (settings, other))
     return one == two

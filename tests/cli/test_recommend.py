@@ -46,6 +46,18 @@ def test_columns_that_nobody_would_guess(confed, place):
     assert json.loads(out)["items"], "the run knows how its file is read"
 
 
+@pytest.mark.parametrize("header", ["customer,article_no,description,when", "Kunde,Artikelnr.,Bezeichnung,Datum"])
+def test_items_are_shown_by_what_people_call_them(confed, place, header):
+    rows = [(user, item[5:], item, stamp) for user, item, stamp in ORDERS]
+    pl.DataFrame(rows, schema=header.split(","), orient="row").write_csv("shop.csv")
+    out, _ = ask(confed, "shop.csv", "--user", "K-0007", "--method", "popularity", "-k", 3, "--json")
+    items = json.loads(out)["items"]
+    assert [one["title"] for one in items] == [f"Ware {one['item']}" for one in items]
+    told = ("--title-column", header.partition(",")[0])
+    out, _ = ask(confed, "shop.csv", "--user", "K-0007", "--method", "popularity", *told, "--json")
+    assert json.loads(out)["items"][0]["title"].startswith("K-"), "what is said goes before"
+
+
 def test_another_method_is_trained_anew(confed, place):
     ask(confed, "orders.csv", "--user", "K-0007", "--method", "popularity")
     _, said = ask(confed, "orders.csv", "--user", "K-0007", "--method", "ease")

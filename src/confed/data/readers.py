@@ -9,11 +9,12 @@ from pathlib import Path
 
 import polars as pl
 
-from confed.data.columns import is_usual, places_by_name, plain_name
+from confed.data.columns import places_by_name
 from confed.data.contents import content, decoded, first_line
 from confed.data.dates import DateOrder
 from confed.data.delimited import FORMATS, Format, Text, read_text
 from confed.data.excel import read_excel
+from confed.data.headers import is_usual, plain_name
 from confed.data.jsonlines import read_json_lines
 from confed.data.reading import COLUMNS
 from confed.data.values import Table, typed

@@ -120,6 +120,11 @@ def test_similar(confed, place):
     code, out, _ = confed("similar", run, "Ware 3", "-k", 2, "--json")
     found = json.loads(out)["items"]
     assert code == 0 and len(found) == 2 and "Ware 3" not in {one["item"] for one in found}
+    for latest in (["--latest", "Ware 3"], ["runs", "Ware 3", "--latest"]):
+        code, out, _ = confed("similar", *latest, "-k", 2, "--json")
+        assert code == 0 and json.loads(out)["items"] == found
+    code, _, err = confed("similar", "runs", "Ware 3")
+    assert code == 2 and "take the newest with --latest" in " ".join(err.split())
     code, _, err = confed("similar", run, "Ware 999")
     assert code == 2 and "unknown item" in err
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confed.cli import complete
+from confed.cli.finished import Latest, finished
 from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
@@ -45,9 +46,7 @@ def recommend(
     everybody: Annotated[bool, typer.Option("--all", help="Every user of the run; say with --out where to.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --all: the file, .csv, .parquet or .jsonl.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
-    latest: Annotated[
-        bool, typer.Option("--latest", help="RUN holds run folders (runs, if not said): the newest.")
-    ] = False,
+    latest: Latest = False,
     method: Annotated[
         str | None,
         typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
@@ -110,10 +109,9 @@ def _run(target: str | None, runs: Path, told: Mapping[str, Any], users: Sequenc
         _require_data(str(target), told.get("method"))
     with loading():
         from confed.runs.finished import Run
-        from confed.runs.folder import newest
-    if latest:
-        return Run.open(newest(folder))
-    return Run.open(folder) if is_run else _trained(str(target), runs, told, users)
+    if is_run or latest:
+        return Run.open(finished(folder, latest=latest))
+    return _trained(str(target), runs, told, users)
 
 
 def _require_data(target: str, method: str | None) -> None:

@@ -12,11 +12,13 @@ import typer
 from click import get_current_context
 from click.core import ParameterSource
 
+from confed.cli.output import JSON
+
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A hyper-parameter or a protocol switch; may be repeated."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object on standard output.")]
+Json = Annotated[bool, typer.Option(JSON, help="Print exactly one JSON object on standard output.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="The first seed; 0 by default.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, help="How many seeds to run, from --seed on.")]
 Out = Annotated[Path, typer.Option("--out", help="Where run folders are made.")]

@@ -127,7 +127,7 @@ class Method(ABC):
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
         """Which options followed from `facts`, and how."""
-        return "some follow from " + ", ".join(f"{name} = {value:g}" for name, value in facts.items())
+        return "some options follow from the data: " + ", ".join(f"{name} = {value:g}" for name, value in facts.items())
 
     def paragraphs(self) -> list[str]:
         """What it does and where it deviates. Docstrings are wrapped for the source; here a paragraph is one line, and

@@ -175,7 +175,8 @@ class DeviceMethod(FederatedMethod):
         return found
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
-        return f"item_rate_factor = {config.item_rate_factor:g}, from {in_words(facts)}"
+        found = f"item_rate_factor = {config.item_rate_factor:g}"
+        return f"how fast it learns follows from the data: {found}, because {in_words(facts)}"
 
     @abstractmethod
     def pieces(self, config: Any, items: int) -> Pieces:

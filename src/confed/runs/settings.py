@@ -157,7 +157,7 @@ def placed(settings: Settings) -> Settings:
 
 
 def defaults_in_words(settings: Settings) -> str:
-    """Whose defaults a run has, and why, in one line; an option that the user says otherwise is not listed."""
+    """What counts where the user said nothing, and why, in one line; an option that was set is not listed."""
     if settings.facts:
         found = method_named(settings.method).settled_in_words(settings.config(), settings.facts)
         return f"{_defaults_in_words(settings)}; {found}"
@@ -165,17 +165,17 @@ def defaults_in_words(settings: Settings) -> str:
 
 
 def _defaults_in_words(settings: Settings) -> str:
-    known = settings.known
+    method, known = settings.method, settings.known
     if known is None:
-        return "the method's own (this data is not one of the catalogue)"
-    why = f"the data's content is that of {known}"
+        return f"what {method} has for any data, as this is none of the datasets that papers tuned it for"
+    content = f"by its content this data is {known}"
     if settings.dataset != known and settings.content_hash and needs_filter(known, settings.content_hash):
-        why += " once its filter is applied"  # nobody is dropped silently
-    for_it = method_named(settings.method).defaults.get(known)
+        content += " once its filter is applied"  # nobody is dropped silently
+    for_it = method_named(method).defaults.get(known)
     if not for_it:
-        return f"the method's own ({why}, for which it has no others)"
+        return f"what {method} has for any data ({content}, for which it has nothing else)"
     kept = [f"{name} = {value}" for name, value in for_it.items() if settings.method_options.get(name) == value]
-    return f"{known}'s ({why}): {', '.join(kept) or 'all of them overruled by options'}"
+    return f"what {method} has for {known} ({content}): {', '.join(kept) or 'all of it overruled by options'}"
 
 
 def has_devices(method: str) -> bool:

@@ -69,6 +69,10 @@ class DivergedError(ConfedError):
     """Training left what numbers can hold: other settings are needed, and the same ones will fail again."""
 
 
+class NobodyNewError(ConfedError):
+    """Somebody new is to be served by a method that serves only those it trained on."""
+
+
 class MessageError(ConfedError):
     """Bytes that are not the message that was expected."""
 

@@ -82,6 +82,16 @@ def test_everybody_into_a_file(confed, place, name):
     assert read(place / name).height == 60
 
 
+def test_everybody_is_also_who_has_too_few_items(confed, place):
+    rows = [*ORDERS, ("K-9999", "Ware 3", "2024-05-01")]
+    pl.DataFrame(rows, schema=["customer", "product", "when"], orient="row").write_csv("orders.csv")
+    out, said = ask(confed, "orders.csv", "--method", "ease", "--all", "--out", "all.csv", "-k", 2, "--json")
+    answer = json.loads(out)
+    assert (answer["users"], answer["newcomers"], answer["left_out"]) == (31, 1, 0)
+    assert "1 users, on whom the run did not train, are served as somebody new" in said
+    assert "K-9999" in set(pl.read_csv("all.csv")["user"])
+
+
 def test_data_is_printed_as_it_is(confed, place):
     rows = [(user, f"[/bold]{item}[red]", stamp) for user, item, stamp in ORDERS]
     pl.DataFrame(rows, schema=["user", "item", "timestamp"], orient="row").write_csv("odd.csv")

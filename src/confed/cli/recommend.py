@@ -43,7 +43,7 @@ def recommend(
     history: Annotated[
         str | None, typer.Option("--history", help="Instead of a user: items of somebody new, as 12,345,67.")
     ] = None,
-    everybody: Annotated[bool, typer.Option("--all", help="Every user of the run; say with --out where to.")] = False,
+    everybody: Annotated[bool, typer.Option("--all", help="Every user of the data; say with --out where to.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --all: the file, .csv, .parquet or .jsonl.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
     latest: Latest = False,
@@ -152,7 +152,11 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
 
     with Progress(console=err_console, disable=not err_console.is_terminal, transient=True) as bars:
         task = bars.add_task("recommending", total=None)
-        frame = run.recommend_all(k, progress=lambda done, of: bars.update(task, completed=done, total=of), **asked)
+        offers = run.offers(k=k, **asked)
+        everybody = offers.to_everybody(lambda done, of: bars.update(task, completed=done, total=of))
+    for text in everybody.notes:
+        notice(text)
+    frame = everybody.frame
     write: Mapping[str, Callable[[Path], Any]] = {
         ".csv": frame.write_csv,
         ".parquet": frame.write_parquet,
@@ -162,7 +166,8 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
         write[to.suffix](beside)
     users = frame["user"].n_unique()
     said = f"{to}: {frame.height:,} rows, {users:,} users"
-    emit({**about, "file": str(to), "users": users, "rows": frame.height}, as_json, lambda: console.print(Text(said)))
+    facts = {"users": users, "newcomers": everybody.newcomers, "left_out": everybody.left_out, "rows": frame.height}
+    emit({**about, "file": str(to), **facts}, as_json, lambda: console.print(Text(said)))
 
 
 def _as_data(offered: Mapping[str, Sequence[Recommendation]]) -> dict[str, Any]:

@@ -252,10 +252,12 @@ class DeviceMethod(FederatedMethod):
     def newcomers(
         self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
     ) -> Tensor:
-        """Each trains on its own, round after round on what the server has, and sends nothing."""
+        """Each trains on its own, round after round on what the server has, and sends nothing. All have one id, so that
+        nobody's scores depend on who else is new.
+        """
         known = cut.parts[ONLY].training
         pieces = self._with_state(terms, cut, state)
-        ids = known.ids.max() + 1 + np.arange(len(histories))
+        ids = np.full(len(histories), known.ids.max() + 1)
         data = TrainingData(known.items, histories, histories.unique(), ids)
         check_negative_pool(data, self.negatives(terms.config), ["somebody new"] * len(histories))
         share = Share({ONLY: data})

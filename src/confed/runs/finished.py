@@ -14,6 +14,7 @@ from torch import Tensor
 
 from confed.clients.replay import Replay
 from confed.data.interactions import ONLY
+from confed.data.sources import Notice, announce
 from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
@@ -187,10 +188,21 @@ class Run:
         )
 
     def recommend_all(
-        self, k: int = 10, *, domain: str | None = None, filter_seen: bool = True, progress: Progress | None = None
+        self,
+        k: int = 10,
+        *,
+        domain: str | None = None,
+        filter_seen: bool = True,
+        progress: Progress | None = None,
+        notice: Notice | None = None,
     ) -> pl.DataFrame:
-        """The `k` best items of every user: columns user, rank, item, title (where titles are known) and score."""
-        return self.offers(domain, k, filter_seen=filter_seen).to_everybody(progress)
+        """The `k` best items of every user: columns user, rank, item, title (where titles are known) and score. Whom
+        the run left out for too few items is served as somebody new, and `notice` hears of how many.
+        """
+        everybody = self.offers(domain, k, filter_seen=filter_seen).to_everybody(progress)
+        for text in everybody.notes:
+            announce(text, notice)
+        return everybody.frame
 
     def similar(self, item: str | int, k: int = 10, *, domain: str | None = None) -> list[Recommendation]:
         """The `k` items that are most like one to the method: by the angle between the vectors it has of them."""
@@ -237,10 +249,11 @@ class Run:
             )
         return self._scorers[domain]
 
-    def left_out(self, user: str, domain: str | None = None) -> list[str]:
-        """The items of a user whom the data has and the run had to leave out, for having too few."""
-        frame = self._prepared().whole.parts[domain or ONLY].frame
-        return frame.filter(pl.col("user") == user)["item"].to_list()
+    def left_out(self, domain: str | None = None) -> dict[str, list[str]]:
+        """The items of users whom the data has and the run had to leave out, for having too few."""
+        of, name = self._prepared(), domain or ONLY
+        left = of.whole.parts[name].frame.filter(~pl.col("user").is_in(of.cut.parts[name].user_ids))
+        return dict(left.group_by("user", maintain_order=True).agg("item").iter_rows())
 
     def unknown_user(self, user: str) -> ConfedError:
         """Somebody whom another domain knows is no slip of the pen. Who else is in the data is nobody's business."""

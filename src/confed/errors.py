@@ -31,6 +31,7 @@ class ConfedError(Exception):
 
 _OPTION = re.compile(
     r"`confed run --resume (?P<run>[^`]+)`"
+    r"|`confed run (?P<method>\S+) (?P<data>[^`]+) --no-holdout(?: --rounds (?P<rounds>\d+))?`"
     r"|(?<![\w/-])--(?:set (?P<key>[a-z_.]+)=(?P<value>[\w.]+(?:,\d+)*)|no-(?P<off>holdout|header)"
     r"|(?P<role>user|item|rating|timestamp|title)-column"
     r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|domain|history|like|out|folder|name|overwrite"
@@ -50,6 +51,9 @@ def in_python(text: str) -> str:
 def _spelled(found: re.Match[str]) -> str:
     if found["run"]:
         return f'`confed.resume("{found["run"]}")`'
+    if found["method"]:
+        rounds = f", rounds={found['rounds']}" if found["rounds"] else ""
+        return f'`confed.run("{found["method"]}", "{found["data"]}", holdout=False{rounds})`'
     if found["key"]:
         return f'options={{"{found["key"]}": {_literal(found["value"])}}}'
     if found["off"]:

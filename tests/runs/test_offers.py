@@ -129,7 +129,7 @@ def test_who_has_no_vectors_says_so(tmp_path, run):
 
 
 def test_somebody_new_who_has_nearly_everything(run):
-    with pytest.raises(ConfedError, match="user 'somebody new' leaves 1 of 60 items to draw training negatives from"):
+    with pytest.raises(ConfedError, match="somebody new: 1 of 1 users have so many of the 60 items"):
         run.recommend(history=run._prepared().cut.item_ids[:-1])
 
 

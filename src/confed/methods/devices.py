@@ -25,7 +25,7 @@ from confed.data.interactions import ONLY
 from confed.data.negatives import check_negative_pool
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
+from confed.errors import ConfedError, said_of
 from confed.federations.federated import Server
 from confed.messages import Agreement, Push
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
@@ -259,7 +259,8 @@ class DeviceMethod(FederatedMethod):
         pieces = self._with_state(terms, cut, state)
         ids = np.full(len(histories), known.ids.max() + 1)
         data = TrainingData(known.items, histories, histories.unique(), ids)
-        check_negative_pool(data, self.negatives(terms.config), ["somebody new"] * len(histories))
+        with said_of("somebody new"):
+            check_negative_pool(data, self.negatives(terms.config))
         share = Share({ONLY: data})
         gateway, (download, tables) = self.gateway(terms, share), pieces.strategy.welcome(len(histories))
         if tables is not None:

@@ -13,7 +13,7 @@ from confed.data.recognition import as_catalogued
 from confed.data.registry import load
 from confed.data.shares import AnySplit
 from confed.data.split import split
-from confed.errors import ConfedError, in_domain
+from confed.errors import ConfedError, in_domain, said_of
 from confed.evaluation.domains import Examination
 from confed.evaluation.evaluator import sampled_name
 from confed.methods.base import Method, Terms
@@ -53,7 +53,7 @@ class Experiment:
         whole = as_catalogued(data, settings.known)
         data, left_out = with_enough(whole, settings)
         cut = cut_for(data, settings.protocol, settings.seed)
-        protocol, fewer = with_candidates(settings.protocol, cut)
+        protocol, fewer = with_candidates(settings, cut)
         settings = _settled(settings.model_copy(update={"protocol": protocol}), cut)
         examination = Examination.of(cut, protocol, settings.seed)
         _require_rankings(protocol, examination)
@@ -66,7 +66,7 @@ class Experiment:
     def of_method(self, settings: Settings) -> Experiment:
         """The same data, cut in the same way, for settings that differ in their method alone."""
         _require_fit(settings, several=isinstance(self.data, Domains))
-        protocol = with_candidates(settings.protocol, self.cut)[0]
+        protocol = with_candidates(settings, self.cut)[0]
         settings = _settled(settings.model_copy(update={"protocol": protocol}), self.cut)
         other = replace(self, settings=settings, method=method_named(settings.method), terms=terms_of(settings))
         other.check()
@@ -75,8 +75,8 @@ class Experiment:
     def check(self) -> None:
         """What this method cannot do with this data, before anybody waits for it."""
         for domain, part in self.cut.parts.items():
-            with in_domain(domain):
-                check_negative_pool(part.training, self.method.negatives(self.terms.config), part.user_ids)
+            with said_of(self.settings.dataset), in_domain(domain):
+                check_negative_pool(part.training, self.method.negatives(self.terms.config))
         self.method.check(self.terms, self.cut)
 
     def trainer(self) -> Trainer:

@@ -50,7 +50,8 @@ def run(
         Path | None,
         typer.Option(
             "--like",
-            help="Do as the run in this folder did; with --no-holdout up to the round that it chose.",
+            help="Do as the run in this folder did, on its data or on another DATASET; with --no-holdout up to the "
+            "round that it chose.",
             autocompletion=complete.runs,
         ),
     ] = None,

@@ -30,7 +30,7 @@ from confed.runs.memory import reset_peak
 from confed.runs.offers import Recommendation
 from confed.runs.pooling import pool
 from confed.runs.prepare import ACTS_ALWAYS, Experiment
-from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated
+from confed.runs.settings import Settings, followed, has_devices, placed, resolve, unknown_option, validated
 
 DEFAULT_METHOD = "fedmf"
 """Of the methods across devices the one with the best figures under `strict` that takes seconds (README)."""
@@ -69,11 +69,13 @@ def run(
     several domains) and evaluate it. With `holdout=False` all of a user's data is trained on, and nothing is measured.
 
     `like` is another run, or its folder: whatever is not said is as it was there; without holdout, up to the round that
-    was chosen there. `user`, `item`, `rating`, `timestamp` and `title` name the columns of a file or a frame where the
-    usual names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy);
-    `format` to `encoding` say what a file is like, and `time="order"` that its rows are in chronological order.
-    `options` are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such
-    as `chunk`, `patience` or `eval_every`.
+    was chosen there. With a `dataset` beside it, what followed from the old data follows from the new. `options` are
+    hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as `chunk`,
+    `patience` or `eval_every`.
+
+    `user`, `item`, `rating`, `timestamp` and `title` name the columns of a file or a frame where the usual names do not
+    find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy); `format` to `encoding`
+    say what a file is like, and `time="order"` that its rows are in chronological order.
 
     The run is kept in `folder`, or in a fresh folder below `out`; if neither is said, as long as it is in use
     (`Run.save`). What is worth knowing about the data goes to `notice`, or else to standard error.
@@ -83,7 +85,7 @@ def run(
     said = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
     told = _said(**said) | settings | {"options": dict(options or {}), "reading": columns | file}
     if like is not None:
-        told = _completed(told, as_in(like, holdout=holdout))
+        told = _completed(told, as_in(like, holdout=holdout, anew="dataset" in told))
     if "method" not in told or "dataset" not in told:
         raise ConfedError("say what to run: a method and a dataset, or another run (--like) to do as it did")
     experiment, data = prepared(**told, holdout=holdout, notice=notice)
@@ -190,20 +192,22 @@ def _require_choice(settings: Mapping[str, Any], *, holdout: bool) -> None:
             raise ConfedError(f"--{name.replace('_', '-')} does nothing where nothing is held out: leave it out")
 
 
-def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
-    """What to tell `run` to do the same again, on the same data or on other; without holdout up to the round that was
-    chosen.
+def as_in(like: Run | str | Path, *, holdout: bool, anew: bool = False) -> dict[str, Any]:
+    """What to tell `run` to do the same again; without holdout up to the round that was chosen. On other data `anew`
+    leaves open what followed from the data.
     """
     found = like if isinstance(like, Run) else Run.open(like)
     own, protocol = found.settings, found.settings.protocol
     base = protocol_named(protocol.name) if holdout else EVERYTHING
-    acting = set(Protocol.model_fields) if holdout else ACTS_ALWAYS
+    acting = (set(Protocol.model_fields) if holdout else ACTS_ALWAYS) - set(own.fitted)
     switches = {name: value for name, value in protocol if name in acting and value != getattr(base, name)}
+    left_open = followed(own) if anew else set()
+    options = {name: value for name, value in own.method_options.items() if name not in left_open}
     memory = found.folder.data()
     return {
         "method": own.method,
         "dataset": (own.source or own.dataset) if memory is None else memory,
-        "options": {**own.method_options, **switches},
+        "options": {**options, **switches},
         "rounds": own.rounds if holdout else int(found.summary["best_round"]),
         "seed": own.seed,
         "dtype": own.dtype,

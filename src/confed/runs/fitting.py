@@ -12,7 +12,7 @@ from confed.data.shares import AnySplit
 from confed.data.split import FEWEST_ITEMS, Split
 from confed.errors import ConfedError, in_domain, said_of
 from confed.evaluation.candidates import candidates_of_each
-from confed.protocol import ALWAYS, Protocol, protocol_named
+from confed.protocol import ALWAYS, protocol_named
 from confed.runs.settings import Settings
 
 AnyData = Interactions | Domains
@@ -44,17 +44,18 @@ def with_enough(data: AnyData, settings: Settings) -> tuple[AnyData, list[str]]:
     ]
 
 
-def with_candidates(settings: Settings, cut: AnySplit) -> tuple[Protocol, list[str]]:
+def with_candidates(settings: Settings, cut: AnySplit) -> tuple[Settings, list[str]]:
     """With as many sampled candidates as there are for everybody, where these are fewer than the protocol's own."""
     protocol = settings.protocol
     asked = protocol.negatives != protocol_named(protocol.name).negatives
     if asked or protocol.held_out != "last items":
-        return protocol, []
+        return settings, []
     most = min(_most(domain, part, settings) for domain, part in cut.parts.items() if isinstance(part, Split))
     if most >= protocol.negatives:
-        return protocol, []
-    cutoffs = tuple(k for k in protocol.cutoffs if k <= 1 + most)
-    return protocol.model_copy(update={"negatives": most, "cutoffs": cutoffs}), [
+        return settings, []
+    fitted = {"negatives": most, "cutoffs": tuple(k for k in protocol.cutoffs if k <= 1 + most)}
+    fewer = {"protocol": protocol.model_copy(update=fitted), "fitted": tuple(fitted)}
+    return settings.model_copy(update=fewer), [
         f"SMALL DATA: test items are ranked against {most} sampled candidates instead of {protocol.negatives}, as many "
         f"as there are for everybody. The full ranking, against all items, says more here"
     ]

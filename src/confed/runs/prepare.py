@@ -53,10 +53,10 @@ class Experiment:
         whole = as_catalogued(data, settings.known)
         data, left_out = with_enough(whole, settings)
         cut = cut_for(data, settings.protocol, settings.seed)
-        protocol, fewer = with_candidates(settings, cut)
-        settings = _settled(settings.model_copy(update={"protocol": protocol}), cut)
-        examination = Examination.of(cut, protocol, settings.seed)
-        _require_rankings(protocol, examination)
+        settings, fewer = with_candidates(settings, cut)
+        settings = _settled(settings, cut)
+        examination = Examination.of(cut, settings.protocol, settings.seed)
+        _require_rankings(settings.protocol, examination)
         method, terms = method_named(settings.method), terms_of(settings)
         experiment = cls(settings, data, cut, examination, method, terms, whole, (*left_out, *fewer))
         if not done:
@@ -66,8 +66,7 @@ class Experiment:
     def of_method(self, settings: Settings) -> Experiment:
         """The same data, cut in the same way, for settings that differ in their method alone."""
         _require_fit(settings, several=isinstance(self.data, Domains))
-        protocol = with_candidates(settings, self.cut)[0]
-        settings = _settled(settings.model_copy(update={"protocol": protocol}), self.cut)
+        settings = _settled(with_candidates(settings, self.cut)[0], self.cut)
         other = replace(self, settings=settings, method=method_named(settings.method), terms=terms_of(settings))
         other.check()
         return other

@@ -41,6 +41,8 @@ class Settings(BaseModel):
     method_options: dict[str, Any]
     facts: dict[str, float] | None = None
     """Of the training data, where options that nobody set follow from them."""
+    fitted: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Switches of the protocol that nobody set: they follow from data that is too small for what is usual."""
     seed: int = 0
     rounds: int = Field(ge=1)
     eval_every: int = Field(default=1, ge=1)
@@ -144,6 +146,19 @@ def settled(settings: Settings, facts: Mapping[str, float] | None) -> Settings:
     return settings.model_copy(update={"method_options": config.model_dump(mode="json"), "facts": dict(facts)})
 
 
+def followed(settings: Settings) -> set[str]:
+    """The method's options that are as they are because of the data: the defaults that there are for it, and what
+    follows from its facts.
+    """
+    method, known = method_named(settings.method), settings.known or ""
+    found = {name for name, value in method.defaults.get(known, {}).items() if settings.method_options[name] == value}
+    if settings.facts:
+        unset = {name: None for name, field in method.config_class.model_fields.items() if field.default is None}
+        again = method.settled(settings.config().model_copy(update=unset), settings.facts)
+        found |= {name for name in unset if getattr(again, name) is not None}
+    return found
+
+
 def placed(settings: Settings) -> Settings:
     """The settings, if the place they name fits the rest."""
     engine = settings.engine
@@ -184,7 +199,7 @@ def has_devices(method: str) -> bool:
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}
-_SAID -= {"known", "content_hash", "source", "reading", "facts"}
+_SAID -= {"known", "content_hash", "source", "reading", "facts", "fitted"}
 """Fields that a user says as they are."""
 
 

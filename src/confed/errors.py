@@ -34,7 +34,7 @@ _OPTION = re.compile(
     r"|`confed run (?P<method>\S+) (?P<data>[^`]+) --no-holdout(?: --rounds (?P<rounds>\d+))?`"
     r"|(?<![\w/-])--(?:set (?P<key>[a-z_.]+)=(?P<value>[\w.]+(?:,\d+)*)|no-(?P<off>holdout|header)"
     r"|(?P<role>user|item|rating|timestamp|title)-column"
-    r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|domain|history|like|out|folder|name|overwrite"
+    r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|data|domain|history|like|out|folder|name|overwrite"
     r"|encoding|separator|header|format|time|patience|eval-every|min-interactions|date-order|checkpoint-seconds)"
     r"(?: (?P<word>strict|paper|warm|cold|everything|local|processes|ray|dmy|mdy|real|order|none|\d+)\b)?)"
 )

@@ -11,6 +11,10 @@ from confed.cli import complete
 from confed.cli.options import RUNS
 from confed.errors import ConfedError
 
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="Of a run whose data has changed or moved: a copy as it was.", metavar="FILE"),
+]
 Latest = Annotated[bool, typer.Option("--latest", help="The newest run of the folder RUN, or of `runs` if not said.")]
 
 

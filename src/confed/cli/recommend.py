@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confed.cli import complete
-from confed.cli.finished import Latest, finished
+from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
@@ -47,6 +47,7 @@ def recommend(
     out: Annotated[Path | None, typer.Option("--out", help="With --all: the file, .csv, .parquet or .jsonl.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
     latest: Latest = False,
+    data: Data = None,
     method: Annotated[
         str | None,
         typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
@@ -64,7 +65,7 @@ def recommend(
     _require_one_of({"--user": users, "--history": history, "--all": everybody})
     _require_file(out, everybody=everybody)
     told = {**reading, **({"method": method} if method else {})}
-    run = _run(target, runs, told, users or (), latest=latest)
+    run = _run(target, runs, told, users or (), latest=latest, data=data)
     asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
     about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
     if out is not None:
@@ -97,7 +98,15 @@ def _require_file(to: Path | None, *, everybody: bool) -> None:
         raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
 
 
-def _run(target: str | None, runs: Path, told: Mapping[str, Any], users: Sequence[str], *, latest: bool) -> Run:
+def _run(
+    target: str | None,
+    runs: Path,
+    told: Mapping[str, Any],
+    users: Sequence[str],
+    *,
+    latest: bool,
+    data: str | None,
+) -> Run:
     """A finished run; of data, the one that was trained on it before, or else a fresh one."""
     if target is None and not latest:
         raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
@@ -105,12 +114,14 @@ def _run(target: str | None, runs: Path, told: Mapping[str, Any], users: Sequenc
     is_run = complete.is_run(folder)
     if told and (is_run or latest):
         raise ConfedError("--method, and what says how to read a file, are for a dataset: a run has its own")
+    if data and not (is_run or latest):
+        raise ConfedError("--data is for a run whose data has changed: give the run's folder, or leave it out")
     if not (is_run or latest):
         _require_data(str(target), told.get("method"))
     with loading():
         from confed.runs.finished import Run
     if is_run or latest:
-        return Run.open(finished(folder, latest=latest))
+        return Run.open(finished(folder, latest=latest), data)
     return _trained(str(target), runs, told, users)
 
 

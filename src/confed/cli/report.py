@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from confed.cli import complete
-from confed.cli.finished import Latest, finished
+from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import Json
 from confed.cli.output import console, emit, err_console, loading
 from confed.errors import ConfedError
@@ -26,6 +26,7 @@ def report(
         typer.Option("--out", "-o", help="The page, or a folder that is there; by default RUN/report.html."),
     ] = None,
     latest: Latest = False,
+    data: Data = None,
     method: Annotated[
         str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
     ] = None,
@@ -44,7 +45,7 @@ def report(
     folder = finished(run_dir, latest=latest, method=method)
     place = folder if out is None else out
     page = place / "report.html" if place.is_dir() else place
-    path = write_report(Run.open(folder), page, _announce, samples=not no_samples)
+    path = write_report(Run.open(folder, data), page, _announce, samples=not no_samples)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 

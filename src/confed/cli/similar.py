@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from confed.cli import complete
-from confed.cli.finished import Latest, finished
+from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import Json
 from confed.cli.output import console, emit, loading
 from confed.cli.recommend import items_table
@@ -25,6 +25,7 @@ def similar(
         ),
     ],
     latest: Latest = False,
+    data: Data = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
     domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     as_json: Json = False,
@@ -39,6 +40,6 @@ def similar(
     with loading():
         from confed.runs.finished import Run
     folder = finished(Path(folders[0]) if folders else None, latest=latest)
-    items = Run.open(folder).similar(item, k, domain=domain)
+    items = Run.open(folder, data).similar(item, k, domain=domain)
     facts = {"run": str(folder), "item": item, "items": [vars(one) for one in items]}
     emit(facts, as_json, lambda: console.print(items_table(items, f"like {item}")))

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from confed.clients.replay import Replay
-from confed.data.interactions import ONLY
+from confed.data.domains import Domains
+from confed.data.interactions import ONLY, Interactions
+from confed.data.registry import load
 from confed.data.sources import Notice, announce
 from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
-    def __init__(self, folder: RunFolder, experiment: Experiment | None = None) -> None:
+    def __init__(self, folder: RunFolder, experiment: Experiment | None = None, data: Any = None) -> None:
         self.folder = folder
+        self._data = data
         self.settings = folder.settings()
         self.summary = {**folder.summary(), "run_dir": str(folder.path)}  # folders may be moved
         self._experiment = experiment
@@ -44,8 +47,9 @@ class Run:
         self._scorers: dict[str | None, Scorer] = {}
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
-        return cls(RunFolder.open(Path(path)))
+    def open(cls, path: str | Path, data: Any = None) -> Run:
+        """The run in a folder. `data` is what it was trained on, where that is not any more where it was."""
+        return cls(RunFolder.open(Path(path)), data=data)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -284,5 +288,17 @@ class Run:
 
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""
-        self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data(), done=True)
+        if self._experiment is None:
+            data = self.folder.data() if self._data is None else self._moved()
+            self._experiment = Experiment.prepare(self.settings, data, done=True)
         return self._experiment
+
+    def _moved(self) -> Interactions | Domains:
+        """The run's data from where somebody says that it is."""
+        data = load(self._data, **self.settings.reading, notice=lambda _: None)
+        if data.content_hash != self.settings.content_hash:
+            raise ConfedError(
+                f"--data {self._data} is not the data that {self.folder.path} was trained on, either: give a copy as "
+                f"old as the run"
+            )
+        return data

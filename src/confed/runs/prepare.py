@@ -47,8 +47,8 @@ class Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written. A run that is
         `done` has shown that its method can do it.
         """
-        data = _loaded(settings) if data is None else data
-        _require_same_data(data, settings)
+        data = _loaded(settings, done=done) if data is None else data
+        _require_same_data(data, settings, done=done)
         _require_fit(settings, several=isinstance(data, Domains))
         whole = as_catalogued(data, settings.known)
         data, left_out = with_enough(whole, settings)
@@ -96,7 +96,7 @@ def terms_of(settings: Settings) -> Terms:
     return Terms(settings.config(), settings.seed, settings.dtype, settings.chunk, settings.protocol.view)
 
 
-def _loaded(settings: Settings) -> Interactions | Domains:
+def _loaded(settings: Settings, *, done: bool) -> Interactions | Domains:
     """The data from where it was when the run began, or else by the name it was called."""
     if settings.source is None:
         return load(settings.dataset)
@@ -112,16 +112,25 @@ def _loaded(settings: Settings) -> Interactions | Domains:
     try:
         return read(settings.dataset)
     except ConfedError as error:
-        raise ConfedError(f"{error.message} (when the run began, its data was at {settings.source})") from None
-
-
-def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
-    if settings.content_hash and data.content_hash != settings.content_hash:
+        elsewhere = "; say with --data where it is now" if done else ""
         raise ConfedError(
-            f"{settings.dataset} is not the data this run was started with: its content hash is "
-            f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…; "
-            f"restore the data, or start a new run"
-        )
+            f"{error.message} (when the run began, its data was at {settings.source}){elsewhere}"
+        ) from None
+
+
+def _require_same_data(data: Interactions | Domains, settings: Settings, *, done: bool) -> None:
+    """A run keeps no copy of files, which may be private, and means nothing without them: items are places in it."""
+    if not settings.content_hash or data.content_hash == settings.content_hash:
+        return
+    remedy = "restore the data, or start a new run"
+    if done:
+        now = f"`confed recommend {settings.dataset}`"
+        remedy = f"train on what is there now ({now} does), or say with --data where a copy of the old data is"
+    raise ConfedError(
+        f"{settings.dataset} is not the data this run was started with: its content hash is "
+        f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…, and a run keeps no copy. If rows came "
+        f"or went since, {remedy}"
+    )
 
 
 def _require_fit(settings: Settings, *, several: bool) -> None:

@@ -46,7 +46,7 @@ def version(
 
 def main() -> None:
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(standalone_mode=False) or 0)
     except ConfedError as error:
         err_console.print("[bold red]error:[/] ", end="")
         err_console.print(error.message, markup=False, highlight=False, soft_wrap=True)

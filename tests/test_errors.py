@@ -32,6 +32,11 @@ def test_without_a_near_name_the_known_ones_are_listed_up_to_a_point():
         ("use --protocol warm", 'use protocol="warm"'),
         ("name it with --user-column", "name it with user="),
         ("go on with `confed run --resume runs/a-b`", 'go on with `confed.resume("runs/a-b")`'),
+        (
+            "or `confed run fedmf a.csv --no-holdout --rounds 9`",
+            'or `confed.run("fedmf", "a.csv", holdout=False, rounds=9)`',
+        ),
+        ("or `confed run ease a.csv --no-holdout`", 'or `confed.run("ease", "a.csv", holdout=False)`'),
         ("my--file.csv, line 3 -- and a dash", "my--file.csv, line 3 -- and a dash"),
         ("user '--rounds 3' in /data/--out/a.csv", "user '--rounds 3' in /data/--out/a.csv"),
         (

@@ -31,11 +31,12 @@ class ConfedError(Exception):
 
 _OPTION = re.compile(
     r"`confed run --resume (?P<run>[^`]+)`"
+    r"|`confed run (?P<method>\S+) (?P<data>[^`]+) --no-holdout(?: --rounds (?P<rounds>\d+))?`"
     r"|(?<![\w/-])--(?:set (?P<key>[a-z_.]+)=(?P<value>[\w.]+(?:,\d+)*)|no-(?P<off>holdout|header)"
-    r"|(?P<role>user|item|rating|timestamp)-column"
-    r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|domain|history|like|out|folder|name|overwrite"
-    r"|encoding|separator|format|patience|eval-every|min-interactions|date-order|checkpoint-seconds)"
-    r"(?: (?P<word>strict|paper|warm|cold|everything|local|processes|ray|dmy|mdy|\d+)\b)?)"
+    r"|(?P<role>user|item|rating|timestamp|title)-column"
+    r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|data|domain|history|like|out|folder|name|overwrite"
+    r"|encoding|separator|header|format|time|patience|eval-every|min-interactions|date-order|checkpoint-seconds)"
+    r"(?: (?P<word>strict|paper|warm|cold|everything|local|processes|ray|dmy|mdy|real|order|none|\d+)\b)?)"
 )
 """An option as one types it in a shell; what is none stays as it is."""
 _QUOTED = re.compile(r"('[^']*')")
@@ -50,6 +51,9 @@ def in_python(text: str) -> str:
 def _spelled(found: re.Match[str]) -> str:
     if found["run"]:
         return f'`confed.resume("{found["run"]}")`'
+    if found["method"]:
+        rounds = f", rounds={found['rounds']}" if found["rounds"] else ""
+        return f'`confed.run("{found["method"]}", "{found["data"]}", holdout=False{rounds})`'
     if found["key"]:
         return f'options={{"{found["key"]}": {_literal(found["value"])}}}'
     if found["off"]:
@@ -67,6 +71,10 @@ def _literal(value: str) -> str:
 
 class DivergedError(ConfedError):
     """Training left what numbers can hold: other settings are needed, and the same ones will fail again."""
+
+
+class NobodyNewError(ConfedError):
+    """Somebody new is to be served by a method that serves only those it trained on."""
 
 
 class MessageError(ConfedError):

@@ -77,6 +77,23 @@ def test_describe_a_file(tmp_path: Path) -> None:
     assert facts["content_hash"] in printed.replace("\n", "").replace("│", "").replace(" ", "")
 
 
+def test_describe_says_which_columns_it_took(tmp_path: Path, cache: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("order,customer,sku,product_name,when,price\n1,a,x,Ink,2024-05-01,3\n2,a,y,Pen,2024-05-02,4\n")
+    columns = {"user": "customer", "item": "sku", "rating": None, "timestamp": "when", "title": "product_name"}
+    for command in (("describe", path), ("import", path, "--name", "mine")):
+        assert call_json(*command)["columns"] == {**columns, "ignored": ["order", "price"]}
+    printed = cells(call("describe", path))
+    assert ["user column", "customer"] in printed and ["ignored columns", "order, price"] in printed
+    assert ["rating column", "none, every interaction counts as 1"] in printed
+    assert "columns" not in call_json("describe", "mine"), "an import has our names"
+    assert "columns" not in call_json("describe", "synthetic:users=20,items=10")
+
+
+def cells(printed: str) -> list[list[str]]:
+    return [[cell.strip() for cell in re.split("[┃│]", line)[1:-1]] for line in printed.splitlines()]
+
+
 def test_describe_understands_tabs_and_missing_headers(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("alice\tsong\nbob\ttune\n")
@@ -201,8 +218,9 @@ def test_describe_shows_a_column_per_domain_and_the_overlap(tmp_path: Path) -> N
     assert facts["domains"]["music"]["users"] == 3
     assert facts["known_to"] == {"1": 2, "2": 2}
     printed = call("describe", pairs, *OPTIONS)
-    lines = [[cell.strip() for cell in re.split("[┃│]", line)[1:-1]] for line in printed.splitlines()]
+    lines = cells(printed)
     assert ["domain", "book", "music"] in lines
+    assert ["item column", "what", "what"] in lines
     assert ["items", "4", "4"] in lines
     assert ["users known to 1 domain", "2"] in lines
     assert ["users known to 2 domains", "2"] in lines

@@ -82,6 +82,23 @@ def test_a_typo_is_answered_with_what_was_meant():
     assert "did you mean ml-100k" in run("run", "pfedrec", "ml-100").stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("run pfedrce ml-100k", "unknown method 'pfedrce': did you mean pfedrec"),
+        ("run pfedrec ml-100k --rouns 3", "No such option '--rouns'"),
+        ("compare pfedrec", "Missing option '--dataset'."),
+        ("run pfedrec ml-100k --seeds 0", "Invalid value for '--seeds': 0 is not in the range x>=1."),
+    ],
+)
+def test_with_json_a_mistake_is_an_object_too(line, message):
+    shown = run(*line.split(), "--json")
+    told = json.loads(shown.stdout)
+    assert told["error"].startswith(message) and told["exit_code"] == shown.returncode == 2
+    assert message.partition(" ")[0] in shown.stderr and "Traceback" not in shown.stderr
+    assert run(*line.split()).stdout == "", "and else nothing is on standard output"
+
+
 def test_a_run_says_at_once_that_it_is_loading():
     said = run("run", "pfedrec", "synthetic:users=nobody").stderr
     assert said.startswith("loading…") and "nobody is not a whole number" in said

@@ -1,12 +1,17 @@
-"""Options that several commands share: what the columns of a file are."""
+"""Options that several commands share: how a file is read."""
 
+import inspect
 import json
 import random
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+import confed
 from confed.cli.main import app
+from confed.cli.options import ReadingOptions
+from confed.data.reading import READING
 from confed.errors import ConfedError
 from confed.runs.settings import Settings
 
@@ -40,6 +45,74 @@ def test_usual_names_need_no_options(tmp_path):
     answer, told = call("recommend", tmp_path / "a", "--user", "u3", "-k", 2)
     assert [item["title"] for item in answer["items"]] == [f"Item no. {item['item'][1:]}" for item in answer["items"]]
     assert told.strip() == "loading…", "what there was to say was said by the run"
+
+
+def test_wherever_data_is_read_it_is_said_in_the_same_way():
+    assert tuple(ReadingOptions.__annotations__) == READING
+    assert set(READING) <= set(inspect.signature(confed.run).parameters)
+    commands = typer.main.get_command(app).commands
+    of_data = commands["data"].commands
+    for command in (
+        commands["run"],
+        commands["compare"],
+        commands["recommend"],
+        of_data["describe"],
+        of_data["import"],
+    ):
+        assert {"--user-column", "--title-column", "--no-header", "--encoding", "--time"} <= {
+            flag for option in command.params for flag in (*option.opts, *option.secondary_opts)
+        }
+
+
+ODD = ("--no-header", "--encoding", "latin-1", "--separator", "\\t", "--title-column", "4", "--timestamp-column", "3")
+
+
+def odd(folder):
+    """Tabs, no header, an old encoding; rows in the order of time."""
+    rows = [f"Jörg {i % 20}\tW{i * 7 % 43}\t{i}\tSchlüssel {i * 7 % 43}" for i in range(300)]
+    path = folder / "odd.csv"
+    path.write_bytes("\n".join(rows).encode("latin-1"))
+    return path
+
+
+def test_whatever_a_file_is_like_a_run_knows_it_again(tmp_path):
+    path = odd(tmp_path)
+    call("run", "popularity", path, *FEW, *ODD, "--folder", tmp_path / "a")
+    assert Settings.from_toml(tmp_path / "a" / "config.toml").reading == {
+        "timestamp": "3",
+        "title": "4",
+        "separator": "\t",
+        "header": False,
+        "encoding": "latin-1",
+    }
+    answer, _ = call("recommend", tmp_path / "a", "--user", "Jörg 3", "-k", 2)
+    assert [one["title"] for one in answer["items"]] == [f"Schlüssel {one['item'][1:]}" for one in answer["items"]]
+    out = ("--out", tmp_path / "runs")
+    assert call("compare", "popularity", "ease", "--dataset", path, *FEW, *ODD, *out)[0]["methods"][0]["users"] == 20
+    answer, _ = call("recommend", path, "--user", "Jörg 3", "--method", "ease", *ODD, "--runs", tmp_path / "runs")
+    assert answer["items"][0]["title"].startswith("Schlüssel")
+
+
+def test_python_says_it_by_keywords(tmp_path):
+    told = {"header": False, "encoding": "latin-1", "separator": "\t", "timestamp": "3", "title": "4"}
+    few = {"negatives": 15, "cutoffs": [5, 10]}
+    run = confed.run("popularity", odd(tmp_path), **told, options=few)
+    assert run.recommend("Jörg 3", 1)[0].title.startswith("Schlüssel")
+    fitted = confed.Recommender("popularity", **few).fit(odd(tmp_path), **told)
+    assert fitted.recommend("Jörg 3", 1) == run.recommend("Jörg 3", 1)
+    assert confed.load_dataset(odd(tmp_path), **told).titles["W0"] == "Schlüssel 0"
+
+
+def test_the_order_of_rows_may_be_trusted(tmp_path):
+    """It is no part of the content: a run that did not trust it is not taken for one that does."""
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["user,item", *(f"u{i % 20},i{i * 7 % 43}" for i in range(300))]))
+    asked = ("recommend", path, "--user", "u3", "--method", "popularity", "--runs", tmp_path / "runs")
+    for more, fresh in (((), True), (("--time", "order"), True), (("--time", "order"), False)):
+        _, told = call(*asked, *more)
+        assert ("trained: " in told) == fresh
+    with pytest.raises(ConfedError, match=r'time="real" needs a column of time stamps'):
+        call(*asked, "--time", "real")
 
 
 def test_a_run_remembers_how_its_file_is_read(tmp_path, monkeypatch):

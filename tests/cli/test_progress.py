@@ -1,6 +1,6 @@
 import pytest
 
-from confed.cli.progress import fetch, is_landmark, live_progress, status
+from confed.cli.progress import Landmarks, fetch, live_progress, status
 from confed.errors import ConfedError
 from confed.runs.settings import resolve
 
@@ -19,15 +19,37 @@ def test_status_of_several_domains_is_their_mean():
     assert status(line, resolve("fppdm++", "x", protocol="warm")) == "loss 2.5000  validation ndcg@10 12.00 (local)"
 
 
-def test_landmarks_are_about_ten_lines_and_the_last_round():
-    assert sum(is_landmark(n, 100) for n in range(1, 101)) == 10
-    assert is_landmark(7, 7)
+def printed(rounds, seconds):
+    """The rounds of which a line is printed, if each takes so many seconds."""
+    now = [0.0]
+    landmarks, found = Landmarks(lambda: now[0]), []
+    for number in range(1, rounds + 1):
+        now[0] += seconds
+        if landmarks.has(number, rounds):
+            found.append(number)
+    return found
+
+
+def test_a_quick_run_has_about_ten_lines_and_the_last_round():
+    assert printed(100, 0.1) == list(range(10, 101, 10))
+    assert printed(7, 0.1) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_slow_run_is_heard_of_every_half_minute():
+    assert printed(100, 6.0)[:5] == [5, 10, 15, 20, 25]
+    assert printed(100, 45.0) == list(range(1, 101))
+    assert printed(100, 8.0)[:5] == [4, 8, 10, 14, 18], "a tenth begins the half minute anew"
 
 
 def test_without_a_terminal_lines_are_printed(capsys):
-    with live_progress() as listen:
+    now = [0.0]
+    with live_progress(lambda: now[0]) as listen:
         listen(LINE, SETTINGS)
-    assert "pfedrec seed 0: round 4/40" in capsys.readouterr().err
+        listen({**LINE, "round": 5}, SETTINGS)
+        now[0] = 31.0
+        listen({**LINE, "round": 6}, SETTINGS)
+    told = capsys.readouterr().err
+    assert "pfedrec seed 0: round 4/40" in told and "round 5/40" not in told and "round 6/40" in told
 
 
 def test_fetching_what_cannot_be_downloaded_says_so(monkeypatch, tmp_path):

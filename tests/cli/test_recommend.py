@@ -46,6 +46,18 @@ def test_columns_that_nobody_would_guess(confed, place):
     assert json.loads(out)["items"], "the run knows how its file is read"
 
 
+@pytest.mark.parametrize("header", ["customer,article_no,description,when", "Kunde,Artikelnr.,Bezeichnung,Datum"])
+def test_items_are_shown_by_what_people_call_them(confed, place, header):
+    rows = [(user, item[5:], item, stamp) for user, item, stamp in ORDERS]
+    pl.DataFrame(rows, schema=header.split(","), orient="row").write_csv("shop.csv")
+    out, _ = ask(confed, "shop.csv", "--user", "K-0007", "--method", "popularity", "-k", 3, "--json")
+    items = json.loads(out)["items"]
+    assert [one["title"] for one in items] == [f"Ware {one['item']}" for one in items]
+    told = ("--title-column", header.partition(",")[0])
+    out, _ = ask(confed, "shop.csv", "--user", "K-0007", "--method", "popularity", *told, "--json")
+    assert json.loads(out)["items"][0]["title"].startswith("K-"), "what is said goes before"
+
+
 def test_another_method_is_trained_anew(confed, place):
     ask(confed, "orders.csv", "--user", "K-0007", "--method", "popularity")
     _, said = ask(confed, "orders.csv", "--user", "K-0007", "--method", "ease")
@@ -68,6 +80,16 @@ def test_everybody_into_a_file(confed, place, name):
     read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "jsonl": pl.read_ndjson}[name.partition(".")[2]]
     assert read(place / name).columns == ["user", "rank", "item", "score"]
     assert read(place / name).height == 60
+
+
+def test_everybody_is_also_who_has_too_few_items(confed, place):
+    rows = [*ORDERS, ("K-9999", "Ware 3", "2024-05-01")]
+    pl.DataFrame(rows, schema=["customer", "product", "when"], orient="row").write_csv("orders.csv")
+    out, said = ask(confed, "orders.csv", "--method", "ease", "--all", "--out", "all.csv", "-k", 2, "--json")
+    answer = json.loads(out)
+    assert (answer["users"], answer["newcomers"], answer["left_out"]) == (31, 1, 0)
+    assert "1 users, on whom the run did not train, are served as somebody new" in said
+    assert "K-9999" in set(pl.read_csv("all.csv")["user"])
 
 
 def test_data_is_printed_as_it_is(confed, place):
@@ -108,6 +130,11 @@ def test_similar(confed, place):
     code, out, _ = confed("similar", run, "Ware 3", "-k", 2, "--json")
     found = json.loads(out)["items"]
     assert code == 0 and len(found) == 2 and "Ware 3" not in {one["item"] for one in found}
+    for latest in (["--latest", "Ware 3"], ["runs", "Ware 3", "--latest"]):
+        code, out, _ = confed("similar", *latest, "-k", 2, "--json")
+        assert code == 0 and json.loads(out)["items"] == found
+    code, _, err = confed("similar", "runs", "Ware 3")
+    assert code == 2 and "take the newest with --latest" in " ".join(err.split())
     code, _, err = confed("similar", run, "Ware 999")
     assert code == 2 and "unknown item" in err
 

@@ -196,9 +196,21 @@ def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
     own = tmp_path / "own.csv"
     own.write_text("\n".join(["user,item,timestamp", *rows]))
     result("run", "pfedrec", "own.csv", "--rounds", 2, "--folder", "a", *FEW)
-    own.write_text("\n".join(["user,item,timestamp", *rows[12:]]))
-    assert "is not the data this run was started with" in failure("recommend", "a", "--user", "7")
-    assert "is not the data this run was started with" in failure("run", "--resume", "a", "--rounds", 3)
+    before = result("recommend", "a", "--user", "7")["items"]
+    own.rename(tmp_path / "old.csv")
+    assert "say with --data where it is now" in failure("recommend", "a", "--user", "7")
+    own.write_text("\n".join(["user,item,timestamp", *rows, "7,59,99"]))
+    said = failure("recommend", "a", "--user", "7")
+    assert "own.csv is not the data this run was started with" in said and "a run keeps no copy" in said
+    assert "`confed recommend own.csv` does" in said and "--data" in said
+    said = failure("run", "--resume", "a", "--rounds", 3)
+    assert "restore the data, or start a new run" in said and "--data" not in said
+    assert result("recommend", "a", "--user", "7", "--data", "old.csv")["items"] == before
+    assert "nothing was learned" in failure("similar", "a", "3", "--data", "old.csv"), "the data is found"
+    assert "--data own.csv is not the data that a was trained on, either" in failure(
+        "recommend", "a", "--user", "7", "--data", "own.csv"
+    )
+    assert "--data is for a run whose data has changed" in failure("recommend", "own.csv", "--user", "7", "--data", "x")
 
 
 @pytest.mark.parametrize("beside", [["--seed", 0], ["--out", "x"], ["--checkpoint-seconds", 0], ["--set", "dim=4"]])

@@ -47,7 +47,8 @@ def test_blank_rows_and_columns_do_not_count(tmp_path: Path) -> None:
 
 def test_without_header_columns_are_numbers(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", GOOD[1:])
-    assert read(path, header=False, timestamp="3").frame.rows() == ROWS
+    table = read(path, header=False, timestamp="3")
+    assert table.frame.rows() == ROWS and table.columns["timestamp"] == "3"
 
 
 def test_dates_as_text(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confed.data.columns import ROLES
 from confed.data.interactions import Interactions, Time
 from confed.errors import ConfedError
 
@@ -182,7 +184,7 @@ def test_time_can_be_overruled() -> None:
     assert Interactions.of(frame).frame["item"].to_list() == ["y", "x"]
     trusted = Interactions.of(frame.drop("timestamp"), time="order")
     assert (trusted.time, trusted.frame["timestamp"].to_list()) == ("order", [1, 2])
-    with pytest.raises(ConfedError, match="time=real needs a column of time stamps"):
+    with pytest.raises(ConfedError, match='time="real" needs a column of time stamps'):
         Interactions.of(frame.drop("timestamp"), time="real")
     with pytest.raises(ConfedError, match="unknown time 'reel': did you mean real"):
         Interactions.of(frame, time="reel")  # type: ignore[arg-type]
@@ -260,8 +262,11 @@ def test_describe() -> None:
         "median_per_user": 2.0,
         "max_per_user": 3,
         "time": "real",
+        "columns": {**{role: role for role in ROLES}, "title": None, "ignored": []},
         "content_hash": data.content_hash,
     }
+    read_back = replace(data, columns={}).describe()
+    assert read_back == {name: value for name, value in facts.items() if name != "columns"}
 
 
 @pytest.mark.parametrize("time", ["real", "order", "none"])

@@ -52,6 +52,19 @@ def test_notes_say_how_dates_were_read() -> None:
     assert note.startswith("the data frame, row 1: '03/04/2024' is read as 2024-03-04, with the month first")
 
 
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        (["Ink", "Ink"], {"title": "name", "ignored": ["price"]}),
+        (["Ada", "Ben"], {"title": None, "ignored": ["price", "name"]}),
+    ],
+)
+def test_a_table_says_which_columns_it_is(names: list[object], taken: dict[str, object]) -> None:
+    """A bare name that turns out to be somebody else's is no title."""
+    found = table(price=[1, 2], name=names).columns
+    assert found == {"user": "user", "item": "item", "rating": None, "timestamp": None, **taken}
+
+
 def test_notes_are_heard_once(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pl.DataFrame({"user": ["a"], "item": ["x"], "when": ["07/09/2024"]})
     heard: list[str] = []

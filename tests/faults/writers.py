@@ -1,4 +1,5 @@
 """Two writers: of two processes that start or resume a run in one folder at once, one does and one is told so."""
+
 from __future__ import annotations
 
 import multiprocessing

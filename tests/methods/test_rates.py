@@ -49,7 +49,7 @@ def test_any_data_gets_a_factor_of_two_digits(items, rows, holders, move):
     found = item_rate_factor(facts, move)
     assert found > 0 and float(f"{found:.2g}") == found
     assert items * found * holders / rows == pytest.approx(move, rel=0.06)
-    assert "rows a step" in in_words(facts)
+    assert "a training step has" in in_words(facts)
 
 
 @pytest.mark.parametrize("name", SCALED)
@@ -59,9 +59,10 @@ def test_a_run_has_the_number_and_says_where_it_is_from(name, tmp_path):
     expected = facts_of(tiny.cut(seed=0).training, config.batch_size, config.train_negatives)
     assert settings.facts == expected
     assert config.item_rate_factor == item_rate_factor(expected, config.move / config.local_epochs) != PAPERS
-    assert f"item_rate_factor = {config.item_rate_factor:g}, from 63 rows a step and 60 items" in defaults_in_words(
-        settings
+    found = (
+        f"item_rate_factor = {config.item_rate_factor:g}, because a training step has 63 rows, and of the 60 items one"
     )
+    assert found in defaults_in_words(settings)
     (tmp_path / "config.toml").write_text(settings.to_toml())
     assert tomllib.loads(settings.to_toml())["method_options"]["item_rate_factor"] == config.item_rate_factor
     assert Settings.from_toml(tmp_path / "config.toml") == settings

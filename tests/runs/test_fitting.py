@@ -43,8 +43,24 @@ def test_what_somebody_asks_for_is_refused_instead(tmp_path):
 
 
 def test_somebody_who_has_nearly_everything(tmp_path):
-    with pytest.raises(ConfedError, match=r"user 'u12' has 77 of the 80 items.*bring more items, leave such users out"):
-        ran(made([20] * 12 + [77], 80), tmp_path)
+    """Neither the user nor how many he has is anybody's business; what to do is."""
+    with pytest.raises(ConfedError, match=r"^data: too small to measure on.* 80 items, and 1 of 13 users") as error:
+        ran(made([20] * 12 + [77], 80), tmp_path, "fedmf", rounds=7)
+    assert error.value.message.endswith(
+        "Bring more items, leave these users out, or train on all of it and measure nothing: "
+        "`confed run fedmf data --no-holdout --rounds 7`"
+    )
+    run, _ = ran(made([20] * 12 + [70], 80), tmp_path, "fedmf", rounds=2, holdout=False)
+    assert run.recommend("u12", 2), "the remedy is one"
+
+
+def test_too_few_are_left_to_train_against(tmp_path):
+    with pytest.raises(ConfedError, match=r"^data: 1 of 13 users .* fewer than 4 .*\"train_negatives\": 3"):
+        ran(made([20] * 12 + [77], 80), tmp_path, "fedmf", rounds=1, holdout=False)
+    with pytest.raises(
+        ConfedError, match=r"training negatives: leave these users out, or take a method that draws none"
+    ):
+        ran(made([20] * 12 + [80], 80), tmp_path, "fedmf", rounds=1, holdout=False)
 
 
 def test_several_domains_have_as_many_as_the_smallest(tmp_path):
@@ -67,7 +83,7 @@ def test_who_was_left_out_is_served_as_somebody_new(tmp_path):
 
 
 def test_nobody_with_enough_items(tmp_path):
-    with pytest.raises(ConfedError, match="nobody has 3 items"):
+    with pytest.raises(ConfedError, match=r"^data: nobody has 3 items.*confed\.run\(\"popularity\".*holdout=False\)"):
         ran(made([2] * 12, 300), tmp_path)
 
 

@@ -18,7 +18,9 @@ from confed.testing import tiny
 from tests.realdata import require
 from tests.runs.short import FEW, train
 
-LINE = "made-up's (the data's content is that of made-up): learning_rate = 0.07, item_rate_factor = 80.0"
+LINE = (
+    "what pfedrec has for made-up (by its content this data is made-up): learning_rate = 0.07, item_rate_factor = 80.0"
+)
 
 
 @pytest.fixture
@@ -63,8 +65,8 @@ def test_a_changed_row_is_somebodys_own_data(made_up, tmp_path):
     assert "1 of 25 users are left out" in said[0], "of one's own data nobody goes without a word"
     assert run.settings.known is None
     assert run.settings.method_options["learning_rate"] == 0.1
-    own = "the method's own (this data is not one of the catalogue); item_rate_factor = "
-    assert run.summary["defaults"].startswith(own)
+    assert run.summary["defaults"].startswith("what pfedrec has for any data, ")
+    assert "how fast it learns follows from the data: item_rate_factor = " in run.summary["defaults"]
 
 
 def test_the_line_is_printed(made_up, tmp_path, monkeypatch, capsys):
@@ -74,9 +76,9 @@ def test_the_line_is_printed(made_up, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["confed", *words, "--rounds", "1", *options])
         with pytest.raises(SystemExit):
             main()
-        shown = capsys.readouterr().out
-        assert f"defaults: {LINE}\n" in shown
-    assert "popularity, defaults: the method's own (the data's content is that of made-up" in shown
+        shown = " ".join(capsys.readouterr().out.split())
+        assert f"defaults: where you said nothing, {LINE}. `confed methods show pfedrec` explains" in shown
+    assert "popularity, defaults: where you said nothing, what popularity has for any data (by its content" in shown
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])

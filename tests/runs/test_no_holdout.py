@@ -10,6 +10,7 @@ import pytest
 
 import confed
 from confed.errors import ConfedError
+from confed.runs.settings import followed, resolve
 
 DATA = "synthetic:users=30,items=60,seed=1"
 FEW = {"dim": 4, "negatives": 20}
@@ -87,6 +88,40 @@ def test_like_keeps_what_chose_the_round_and_what_acts_without_holdout(tmp_path)
     assert (again.settings.eval_every, again.settings.patience) == (2, 1)
     whole = confed.run(like=first, holdout=False, folder=tmp_path / "c")
     assert whole.summary["view"] == "global" and whole.settings.protocol.dedupe is False
+
+
+SMALL, LARGE = "synthetic:users=30,items=60,seed=1", "synthetic:users=60,items=300,seed=2"
+
+
+@pytest.mark.parametrize("holdout", [True, False])
+def test_on_other_data_what_followed_from_the_data_follows_from_that(tmp_path, holdout):
+    small = confed.run("fedmf", SMALL, rounds=2, options={"dim": 4}, folder=tmp_path / "a", notice=lambda _: None)
+    assert small.settings.fitted and small.settings.protocol.negatives < 99
+    options = {"dim": 4}
+    fresh = confed.run("fedmf", LARGE, rounds=small.summary["best_round"], options=options, holdout=holdout)
+    like = confed.run(like=small, dataset=LARGE, holdout=holdout, folder=tmp_path / "b")
+    assert like.settings.method_options == fresh.settings.method_options and like.settings.facts == fresh.settings.facts
+    assert like.settings.protocol == fresh.settings.protocol and like.settings.fitted == ()
+    assert like.settings.method_options != small.settings.method_options, "or nothing was tested"
+    again = confed.run(like=small, folder=tmp_path / "c", notice=lambda _: None)
+    assert again.settings.protocol == small.settings.protocol and again.settings.fitted == small.settings.fitted
+    assert again.settings.method_options == small.settings.method_options
+
+
+def test_what_somebody_set_stays_on_other_data(tmp_path):
+    told = {"dim": 4, "item_rate_factor": 7.5, "negatives": 20, "upload_clip": 2.0, "upload_noise": 0.1}
+    small = confed.run("fedmf", SMALL, rounds=1, options=told, folder=tmp_path / "a")
+    like = confed.run(like=small, dataset=LARGE, folder=tmp_path / "b")
+    assert like.settings.method_options == small.settings.method_options
+    assert like.settings.protocol.negatives == 20
+
+
+def test_settings_that_are_a_datasets_own_stay_with_it():
+    known = resolve("pfedrec", "lastfm-2k", known="lastfm-2k", options={"dim": 4})
+    assert followed(known) == {"learning_rate", "item_rate_factor"}
+    said = resolve("pfedrec", "lastfm-2k", known="lastfm-2k", options={"learning_rate": 0.2})
+    assert followed(said) == {"item_rate_factor"}
+    assert followed(resolve("pfedrec", "mine.csv")) == set()
 
 
 def test_a_stopped_run_that_nobody_asked_to_keep_can_go_on(monkeypatch):

@@ -29,6 +29,40 @@ def test_everybody_gets_what_each_would_get(run):
     assert of_three["rank"].to_list() == [1, 2, 3]
 
 
+@pytest.fixture(scope="module")
+def with_few():
+    """Two people with two items each, and one with an item that nobody else has."""
+    few = [("few", "3"), ("few", "7"), ("less", "5"), ("less", "5"), ("alone", "nobody's")]
+    frame = pl.DataFrame(
+        [(*pair, 1.0, at) for at, pair in enumerate(few)], tiny.interactions().frame.schema, orient="row"
+    )
+    return pl.concat([tiny.interactions().frame, frame])
+
+
+def test_everybody_is_everybody_in_the_data(with_few, tmp_path):
+    heard = []
+    run = train(with_few, out=tmp_path, notice=heard.append)
+    heard.clear()
+    frame = run.recommend_all(3, notice=heard.append)
+    assert set(frame["user"]) == {*run.user_ids(), "few", "less"}
+    for user in ("few", "less"):
+        offered = run.recommend(user, 3)
+        assert frame.filter(pl.col("user") == user)["item"].to_list() == [one.item for one in offered]
+        assert frame.filter(pl.col("user") == user)["score"].to_list() == pytest.approx([one.score for one in offered])
+    assert heard == [
+        "2 users, on whom the run did not train, are served as somebody new",
+        "1 users are left out: they have no item that the run knows",
+    ]
+
+
+def test_whom_a_method_cannot_serve_is_counted(with_few, tmp_path):
+    run = confed.run("mf", with_few, rounds=1, out=tmp_path, options=FEW, notice=lambda _: None)
+    everybody = run.offers(k=2).to_everybody()
+    assert (everybody.newcomers, everybody.left_out) == (0, 3)
+    assert everybody.notes[0].startswith("3 users are left out: mf serves only those it trained on")
+    assert everybody.frame["user"].n_unique() == tiny.USERS
+
+
 def test_progress_is_heard(run):
     heard = []
     run.recommend_all(1, progress=lambda done, of: heard.append((done, of)))
@@ -95,7 +129,7 @@ def test_who_has_no_vectors_says_so(tmp_path, run):
 
 
 def test_somebody_new_who_has_nearly_everything(run):
-    with pytest.raises(ConfedError, match="user 'somebody new' leaves 1 of 60 items to draw training negatives from"):
+    with pytest.raises(ConfedError, match="somebody new: 1 of 1 users have so many of the 60 items"):
         run.recommend(history=run._prepared().cut.item_ids[:-1])
 
 

@@ -40,17 +40,22 @@ def test_defaults_are_those_of_what_the_data_is_known_to_be_not_of_what_it_is_ca
 @pytest.mark.parametrize(
     ("known", "options", "line"),
     [
-        (None, {}, "the method's own (this data is not one of the catalogue)"),
-        ("douban", {}, "the method's own (the data's content is that of douban, for which it has no others)"),
+        (None, {}, "what pfedrec has for any data, as this is none of the datasets that papers tuned it for"),
+        (
+            "douban",
+            {},
+            "what pfedrec has for any data (by its content this data is douban, for which it has nothing else)",
+        ),
         (
             "lastfm-2k",
             {},
-            "lastfm-2k's (the data's content is that of lastfm-2k): learning_rate = 0.05, item_rate_factor = 80.0",
+            "what pfedrec has for lastfm-2k (by its content this data is lastfm-2k): learning_rate = 0.05, "
+            "item_rate_factor = 80.0",
         ),
         (
             "lastfm-2k",
             {"learning_rate": 0.2, "item_rate_factor": 8},
-            "lastfm-2k's (the data's content is that of lastfm-2k): all of them overruled by options",
+            "what pfedrec has for lastfm-2k (by its content this data is lastfm-2k): all of it overruled by options",
         ),
     ],
 )
@@ -64,7 +69,7 @@ def test_the_line_says_where_a_filter_acts(known, filters):
     settings = resolve("pfedrec", "mine", known=known)
     for content_hash, acts in ((whole, False), ("another", filters)):
         line = defaults_in_words(settings.model_copy(update={"content_hash": content_hash}))
-        assert (f"that of {known} once its filter is applied" in line) == acts
+        assert (f"this data is {known} once its filter is applied" in line) == acts
     by_name = resolve("pfedrec", known, known=known).model_copy(update={"content_hash": "of a copy nobody has hashed"})
     assert "filter" not in defaults_in_words(by_name), "what is loaded by its name is filtered already"
 

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from confed.cli import complete
-from confed.cli.options import (
-    DATASET,
-    RUNS,
-    Address,
-    Chunk,
-    DateOrder,
-    Engine,
-    EvalEvery,
-    ItemColumn,
-    Json,
-    MinInteractions,
-    Out,
-    Patience,
-    ProtocolName,
-    RatingColumn,
-    Rounds,
-    Seed,
-    Seeds,
-    Set,
-    TimestampColumn,
-    UserColumn,
-    Workers,
-    reading,
-)
+from confed.cli.options import DATASET, RUNS, Json, Out, Seed, Seeds, Set, Training, unpacked
 from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.cli.tables import defaults_line, results
@@ -40,28 +17,16 @@ from confed.methods.registry import require_method
 from confed.toml import parse_option
 
 
+@unpacked
 def compare(
     methods: Annotated[list[str], typer.Argument(help="Two or more methods.", autocompletion=complete.methods)],
     dataset: Annotated[str, typer.Option("--dataset", help=DATASET, autocompletion=complete.datasets)],
-    protocol: ProtocolName = None,
-    rounds: Rounds = None,
     seed: Seed = None,
     seeds: Seeds = 1,
     options: Set = None,
     out: Out = RUNS,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    chunk: Chunk = None,
-    eval_every: EvalEvery = None,
-    patience: Patience = None,
-    min_interactions: MinInteractions = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
     as_json: Json = False,
+    **told: Unpack[Training],
 ) -> None:
     """Run several methods on one dataset and print them in one table."""
     for method in methods:
@@ -74,24 +39,16 @@ def compare(
     fetch(dataset)
     with loading():
         from confed.runs import api
+    pairs = dict(parse_option(text) for text in options or [])
     with live_progress() as listener:
         summaries = api.compare(
             methods,
             dataset,
             seeds=seeds,
             seed=seed or 0,
-            protocol=protocol,
-            rounds=rounds,
-            options=dict(parse_option(text) for text in options or []),
+            options=pairs,
             out=out,
-            engine=engine,
-            workers=workers,
-            address=address,
-            chunk=chunk,
-            eval_every=eval_every,
-            patience=patience,
-            min_interactions=min_interactions,
-            **reading(user_column, item_column, rating_column, timestamp_column, date_order),
+            **told,
             listener=listener,
             notice=notice,
         )

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 from rich.table import Table
 
-from confed.cli.options import (
-    DateOrder,
-    ItemColumn,
-    Json,
-    RatingColumn,
-    TimestampColumn,
-    UserColumn,
-    reading,
-)
+from confed.cli.options import Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit
 from confed.cli.progress import download_progress, get, notice
 from confed.cli.tables import human_bytes
@@ -31,17 +23,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Datasets: list, get, describe, import, remove.", no_args_is_help=True)
 
-Separator = Annotated[str | None, typer.Option(help="What separates fields, for instance ';' or '::'.")]
-Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether line 1 names columns.")]
-FormatName = Annotated[
-    str | None,
-    typer.Option("--format", help="csv, tsv, jsonl, excel, parquet, movielens, u.data, recbole, lastfm, tenrec."),
-]
-TimeKind = Annotated[
-    str | None,
-    typer.Option("--time", help="real, order (rows are chronological) or none; found if not said."),
-]
-Encoding = Annotated[str, typer.Option(help="Text encoding, for instance latin-1.")]
 MinInteractions = Annotated[int, typer.Option(min=1, help="Drop users with fewer interactions.")]
 
 
@@ -87,34 +68,25 @@ def get_dataset(
 
 
 @app.command("describe")
+@unpacked
 def describe(
     dataset: Annotated[str, typer.Argument(help="A name from `confed data list`, a file, or book=a.csv,music=b.csv.")],
     *,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
-    separator: Separator = None,
-    header: Header = None,
-    format_name: FormatName = None,
-    time_kind: TimeKind = None,
-    encoding: Encoding = "utf-8",
     min_interactions: MinInteractions = 1,
     as_json: Json = False,
+    **reading: Unpack[ReadingOptions],
 ) -> None:
     """Count users, items and interactions of a dataset or a file; of several domains, also whom they share."""
-    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
-    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     from confed.data.registry import load
 
     with download_progress() as progress:
-        data = load(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **options)
+        data = load(dataset, min_interactions=min_interactions, progress=progress, notice=notice, **reading)
     facts = _facts(data)
     emit(facts, as_json, lambda: _render_facts(facts))
 
 
 @app.command("import")
+@unpacked
 def import_file(
     file: Annotated[
         Path | None, typer.Argument(help="CSV, TSV, JSON lines, Excel, Parquet, MovieLens, RecBole, Last.fm or Tenrec.")
@@ -125,29 +97,18 @@ def import_file(
         typer.Option("--domain", metavar="NAME=FILE", help="Instead of one FILE, one per domain; repeat it."),
     ] = None,
     name: Annotated[str, typer.Option(help="The name by which the dataset is known from now on.")],
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
-    separator: Separator = None,
-    header: Header = None,
-    format_name: FormatName = None,
-    time_kind: TimeKind = None,
-    encoding: Encoding = "utf-8",
     min_interactions: MinInteractions = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier import.")] = False,
     as_json: Json = False,
+    **reading: Unpack[ReadingOptions],
 ) -> None:
     """Keep a file of your own, or one per domain, under a name, so that every command knows it."""
-    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
-    options = _given({**columns, **_layout(separator, header, format_name, time_kind, encoding)})
     if (file is None) == (not domain):
         raise ConfedError("give either one FILE, or --domain NAME=FILE for each of several domains")
     from confed.data.registry import domain_files, import_dataset, load
 
     source = file or domain_files(domain or ())
-    data = load(source, name=name, min_interactions=min_interactions, notice=notice, **options)
+    data = load(source, name=name, min_interactions=min_interactions, notice=notice, **reading)
     path = import_dataset(data, name, overwrite=overwrite)
     facts = {**_facts(data), "path": str(path)}
     emit(facts, as_json, lambda: _render_facts(facts))
@@ -166,24 +127,6 @@ def remove(
         as_json,
         lambda: console.print(f"removed {name}: {path} ({human_bytes(size)})", highlight=False, soft_wrap=True),
     )
-
-
-def _layout(
-    separator: str | None, header: bool | None, format_name: str | None, time_kind: str | None, encoding: str
-) -> dict[str, Any]:
-    unescaped = "\t" if separator == "\\t" else separator  # a tab is hard to type in a shell
-    known = encoding if encoding != "utf-8" else None
-    return {
-        "separator": unescaped,
-        "header": header,
-        "format": format_name,
-        "time": time_kind,
-        "encoding": known,
-    }
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _listed(entry: DatasetEntry) -> dict[str, Any]:
@@ -258,9 +201,10 @@ def _render_domains(domains: Mapping[str, Mapping[str, Any]]) -> None:
     table.add_column("domain", no_wrap=True)
     for domain in domains:
         table.add_column(domain, justify="right")
-    for figure in next(iter(domains.values())):
-        if figure != "content_hash":  # too long for a column; there is one of all domains below
-            table.add_row(figure.replace("_", " "), *(_shown(facts[figure]) for facts in domains.values()))
+    figures = [dict(_flat(facts)) for facts in domains.values()]
+    for name in dict.fromkeys(name for own in figures for name in own):
+        if name != "content hash":  # too long for a column; there is one of all domains below
+            table.add_row(name, *(_shown(own.get(name, "")) for own in figures))
     console.print(table)
 
 
@@ -271,8 +215,26 @@ def _flat(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"users known to {k} domain{'s' * (k > 1)}", count) for k, count in value.items())
         elif name in {"shared", "paths"}:
             yield from ((f"{name.removesuffix('s')} {key}", one) for key, one in value.items())
+        elif name == "columns":
+            yield from _columns(value)
         elif name != "domains":
             yield name.replace("_", " "), value
+
+
+_WITHOUT = {
+    "rating": "none, every interaction counts as 1",
+    "timestamp": "none, the order of the rows is not trusted",
+    "title": "none, items are shown by their ids",
+}
+
+
+def _columns(taken: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Which column is what, and what follows where there is none."""
+    for role, column in taken.items():
+        if role == "ignored":
+            yield "ignored columns", ", ".join(column) or "none"
+        else:
+            yield f"{role} column", column or _WITHOUT[role]
 
 
 def _shown(value: Any) -> str:

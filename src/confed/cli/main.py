@@ -8,11 +8,13 @@ import sys
 # Before torch is loaded: OpenMP threads that spin while they wait slow a busy machine down a hundredfold.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import click
 import typer
+from typer.rich_utils import rich_format_error
 
 import confed
 from confed.cli import compare, data, doctor, methods, recommend, report, run, similar
-from confed.cli.output import err_console
+from confed.cli.output import JSON, emit_error, err_console
 from confed.errors import ConfedError
 
 app = typer.Typer(
@@ -44,11 +46,20 @@ def version(
 
 def main() -> None:
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except ConfedError as error:
         err_console.print("[bold red]error:[/] ", end="")
         err_console.print(error.message, markup=False, highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
+        _end(error.message, error.exit_code)
+    except click.ClickException as error:  # an option that there is not, a value that is none
+        rich_format_error(error)
+        _end(error.format_message(), error.exit_code)
+
+
+def _end(message: str, exit_code: int) -> None:
+    if JSON in sys.argv:
+        emit_error(message, exit_code)
+    sys.exit(exit_code)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
 
 _UNSEEN_SECONDS = 2.0
 """A download that takes less shows no bar."""
+_SILENT_SECONDS = 30.0
+"""Where there is no bar, a run that still trains is heard of after so long."""
+Clock = Callable[[], float]
 
 
 @contextmanager
-def live_progress() -> Iterator[Listener]:
+def live_progress(clock: Clock = time.monotonic) -> Iterator[Listener]:
     """A listener that draws one bar per run; where standard error is not a terminal, a line now and then."""
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -44,6 +48,7 @@ def live_progress() -> Iterator[Listener]:
         TimeRemainingColumn(compact=True),
     )
     bars: dict[str, Any] = {}
+    landmarks = Landmarks(clock)
     with Progress(*columns, console=err_console, disable=not err_console.is_terminal) as progress:
 
         def listen(line: Line, settings: Settings) -> None:
@@ -51,7 +56,7 @@ def live_progress() -> Iterator[Listener]:
             if name not in bars:
                 bars[name] = progress.add_task(name, total=settings.rounds, status="")
             progress.update(bars[name], completed=line["round"], status=status(line, settings))
-            if not err_console.is_terminal and is_landmark(line["round"], settings.rounds):
+            if not err_console.is_terminal and landmarks.has(line["round"], settings.rounds):
                 err_console.print(f"{name}: round {line['round']}/{settings.rounds}  {status(line, settings)}")
 
         yield listen
@@ -68,9 +73,23 @@ def status(line: Line, settings: Settings) -> str:
     return "  ".join(parts)
 
 
-def is_landmark(number: int, rounds: int) -> bool:
-    """About ten lines a run."""
-    return number == rounds or number % max(rounds // 10, 1) == 0
+class Landmarks:
+    """Of which rounds a line is printed: of every tenth part of a run and of its last, and of the first that ends when
+    nothing was printed for a while.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._printed = clock()
+
+    def has(self, number: int, rounds: int) -> bool:
+        """Whether this is one; if so, it is taken for printed."""
+        now = self._clock()
+        tenth = number == rounds or number % max(rounds // 10, 1) == 0
+        if not tenth and now - self._printed < _SILENT_SECONDS:
+            return False
+        self._printed = now
+        return True
 
 
 def fetch(dataset: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 from rich.progress import Progress
@@ -12,16 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from confed.cli import complete
-from confed.cli.options import (
-    RUNS,
-    DateOrder,
-    ItemColumn,
-    Json,
-    RatingColumn,
-    TimestampColumn,
-    UserColumn,
-    reading,
-)
+from confed.cli.finished import Data, Latest, finished
+from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.data.shelf import require_source
@@ -35,6 +27,7 @@ if TYPE_CHECKING:
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
+@unpacked
 def recommend(
     target: Annotated[
         str | None,
@@ -44,40 +37,35 @@ def recommend(
             autocompletion=complete.runs_and_datasets,
         ),
     ] = None,
-    user: Annotated[
+    users: Annotated[
         list[str] | None, typer.Option("--user", help="A user's id, as in the data; may be repeated.")
     ] = None,
     history: Annotated[
         str | None, typer.Option("--history", help="Instead of a user: items of somebody new, as 12,345,67.")
     ] = None,
-    everybody: Annotated[bool, typer.Option("--all", help="Every user of the run; say with --out where to.")] = False,
+    everybody: Annotated[bool, typer.Option("--all", help="Every user of the data; say with --out where to.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --all: the file, .csv, .parquet or .jsonl.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many items.")] = 10,
-    latest: Annotated[
-        bool, typer.Option("--latest", help="RUN holds run folders (runs, if not said): the newest.")
-    ] = False,
+    latest: Latest = False,
+    data: Data = None,
     method: Annotated[
         str | None,
         typer.Option("--method", help="Trained on a DATASET; fedmf if not said.", autocompletion=complete.methods),
     ] = None,
     runs: Annotated[Path, typer.Option("--runs", help="Where runs on a DATASET are kept, and looked for.")] = RUNS,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
     domain: Annotated[str | None, typer.Option("--domain", help="Of which domain, if the data has several.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Do not leave out items the user has.")] = False,
     as_json: Json = False,
+    **reading: Unpack[ReadingOptions],
 ) -> None:
     """Recommend items to users of a finished run, or of a file of your own.
 
     confed recommend orders.csv --user K-0007
     """
-    _require_one_of({"--user": user, "--history": history, "--all": everybody})
+    _require_one_of({"--user": users, "--history": history, "--all": everybody})
     _require_file(out, everybody=everybody)
-    columns = reading(user_column, item_column, rating_column, timestamp_column, date_order)
-    run = _run(target, runs, {"method": method} | columns, user or (), latest=latest)
+    told = {**reading, **({"method": method} if method else {})}
+    run = _run(target, runs, told, users or (), latest=latest, data=data)
     asked: dict[str, Any] = {"domain": domain, "filter_seen": not include_seen}
     about = {"run": str(run.folder.path), **({"domain": domain} if domain else {})}
     if out is not None:
@@ -87,7 +75,7 @@ def recommend(
         offered = {"": run.recommend(history=[item.strip() for item in history.split(",")], k=k, **asked)}
         about["history"] = history
     else:
-        offered = {one: run.recommend(one, k, **asked) for one in user or ()}
+        offered = {one: run.recommend(one, k, **asked) for one in users or ()}
     emit(about | _as_data(offered), as_json, lambda: _render(offered))
 
 
@@ -110,23 +98,31 @@ def _require_file(to: Path | None, *, everybody: bool) -> None:
         raise ConfedError(f"--out {to}: there is no folder {to.absolute().parent}")
 
 
-def _run(target: str | None, runs: Path, told: Mapping[str, str | None], users: Sequence[str], *, latest: bool) -> Run:
+def _run(
+    target: str | None,
+    runs: Path,
+    told: Mapping[str, Any],
+    users: Sequence[str],
+    *,
+    latest: bool,
+    data: str | None,
+) -> Run:
     """A finished run; of data, the one that was trained on it before, or else a fresh one."""
     if target is None and not latest:
         raise ConfedError("say a run folder or a dataset: `confed recommend orders.csv --user K-0007`; or --latest")
     folder = Path(target or runs)
     is_run = complete.is_run(folder)
-    said = {name: value for name, value in told.items() if value is not None}
-    if said and (is_run or latest):
+    if told and (is_run or latest):
         raise ConfedError("--method, and what says how to read a file, are for a dataset: a run has its own")
+    if data and not (is_run or latest):
+        raise ConfedError("--data is for a run whose data has changed: give the run's folder, or leave it out")
     if not (is_run or latest):
-        _require_data(str(target), said.get("method"))
+        _require_data(str(target), told.get("method"))
     with loading():
         from confed.runs.finished import Run
-        from confed.runs.folder import newest
-    if latest:
-        return Run.open(newest(folder))
-    return Run.open(folder) if is_run else _trained(str(target), runs, said, users)
+    if is_run or latest:
+        return Run.open(finished(folder, latest=latest), data)
+    return _trained(str(target), runs, told, users)
 
 
 def _require_data(target: str, method: str | None) -> None:
@@ -138,7 +134,7 @@ def _require_data(target: str, method: str | None) -> None:
     require_source(target)
 
 
-def _trained(dataset: str, runs: Path, told: Mapping[str, str], users: Sequence[str]) -> Run:
+def _trained(dataset: str, runs: Path, told: Mapping[str, Any], users: Sequence[str]) -> Run:
     from confed.runs.trained import trained
     from confed.runs.verdict import verdict
 
@@ -167,7 +163,11 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
 
     with Progress(console=err_console, disable=not err_console.is_terminal, transient=True) as bars:
         task = bars.add_task("recommending", total=None)
-        frame = run.recommend_all(k, progress=lambda done, of: bars.update(task, completed=done, total=of), **asked)
+        offers = run.offers(k=k, **asked)
+        everybody = offers.to_everybody(lambda done, of: bars.update(task, completed=done, total=of))
+    for text in everybody.notes:
+        notice(text)
+    frame = everybody.frame
     write: Mapping[str, Callable[[Path], Any]] = {
         ".csv": frame.write_csv,
         ".parquet": frame.write_parquet,
@@ -177,7 +177,8 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
         write[to.suffix](beside)
     users = frame["user"].n_unique()
     said = f"{to}: {frame.height:,} rows, {users:,} users"
-    emit({**about, "file": str(to), "users": users, "rows": frame.height}, as_json, lambda: console.print(Text(said)))
+    facts = {"users": users, "newcomers": everybody.newcomers, "left_out": everybody.left_out, "rows": frame.height}
+    emit({**about, "file": str(to), **facts}, as_json, lambda: console.print(Text(said)))
 
 
 def _as_data(offered: Mapping[str, Sequence[Recommendation]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from confed.cli import complete
+from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import Json
 from confed.cli.output import console, emit, err_console, loading
 from confed.errors import ConfedError
@@ -18,13 +19,14 @@ from confed.errors import ConfedError
 
 def report(
     run_dir: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a finished run.", autocompletion=complete.runs)
-    ],
+        Path | None, typer.Argument(metavar="RUN", help="The folder of a finished run.", autocompletion=complete.runs)
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The page, or a folder that is there; by default RUN/report.html."),
     ] = None,
-    latest: Annotated[bool, typer.Option("--latest", help="RUN holds run folders: take the newest one.")] = False,
+    latest: Latest = False,
+    data: Data = None,
     method: Annotated[
         str | None, typer.Option("--method", help="With --latest: the newest one of this method.")
     ] = None,
@@ -40,11 +42,10 @@ def report(
     with loading():
         from confed.report import write_report
         from confed.runs.finished import Run
-        from confed.runs.folder import newest
-    folder = newest(run_dir, method) if latest else only(run_dir)
+    folder = finished(run_dir, latest=latest, method=method)
     place = folder if out is None else out
     page = place / "report.html" if place.is_dir() else place
-    path = write_report(Run.open(folder), page, _announce, samples=not no_samples)
+    path = write_report(Run.open(folder, data), page, _announce, samples=not no_samples)
     if show and has_screen():
         webbrowser.open(path.resolve().as_uri())
 
@@ -52,13 +53,6 @@ def report(
         console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
 
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
-
-
-def only(folder: Path) -> Path:
-    """`folder` itself, unless it holds runs and is none."""
-    if not complete.is_run(folder) and any(folder.glob("*/config.toml")):
-        raise ConfedError(f"{folder}: not a run folder, but it holds some: name one, or take the newest with --latest")
-    return folder
 
 
 def has_screen() -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack, get_type_hints
 
 import typer
 
@@ -12,44 +12,32 @@ from confed.cli import complete
 from confed.cli.options import (
     DATASET,
     RUNS,
-    Address,
-    Checkpoint,
-    Chunk,
     Config,
-    DateOrder,
-    Engine,
-    EvalEvery,
-    ItemColumn,
     Json,
-    MinInteractions,
     Out,
-    Patience,
-    ProtocolName,
-    RatingColumn,
-    Rounds,
     Seed,
     Seeds,
     Set,
-    TimestampColumn,
-    UserColumn,
-    Workers,
-    reading,
+    Training,
+    on_the_line,
+    unpacked,
 )
 from confed.cli.output import console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.cli.tables import defaults_line, human_bytes, results
-from confed.data.columns import READING
+from confed.data.reading import Reading
 from confed.data.shelf import require_source
 from confed.errors import ConfedError, unknown_name
 from confed.methods.registry import require_method
 from confed.toml import parse_option, read_toml
 
+_BESIDE_RESUME = ("rounds", "engine", "workers", "address")
 
+
+@unpacked
 def run(
     method: Annotated[str | None, typer.Argument(help="See `confed methods`.", autocompletion=complete.methods)] = None,
     dataset: Annotated[str | None, typer.Argument(help=DATASET, autocompletion=complete.datasets)] = None,
-    protocol: ProtocolName = None,
-    rounds: Rounds = None,
     seed: Seed = None,
     seeds: Seeds = 1,
     options: Set = None,
@@ -62,7 +50,8 @@ def run(
         Path | None,
         typer.Option(
             "--like",
-            help="Do as the run in this folder did; with --no-holdout up to the round that it chose.",
+            help="Do as the run in this folder did, on its data or on another DATASET; with --no-holdout up to the "
+            "round that it chose.",
             autocompletion=complete.runs,
         ),
     ] = None,
@@ -71,59 +60,53 @@ def run(
         Path | None,
         typer.Option("--resume", help="Go on with the run in this folder.", autocompletion=complete.runs),
     ] = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    chunk: Chunk = None,
-    dtype: Annotated[str | None, typer.Option("--dtype", help="float32 or float64.")] = None,
-    eval_every: EvalEvery = None,
-    patience: Patience = None,
-    min_interactions: MinInteractions = None,
-    checkpoint_seconds: Checkpoint = None,
-    user_column: UserColumn = None,
-    item_column: ItemColumn = None,
-    rating_column: RatingColumn = None,
-    timestamp_column: TimestampColumn = None,
-    date_order: DateOrder = None,
     as_json: Json = False,
+    **told: Unpack[Training],
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
-    said: dict[str, Any] = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
-    said |= {"chunk": chunk, "dtype": dtype, "eval_every": eval_every, "patience": patience}
-    place: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
-    said |= place | {"min_interactions": min_interactions, "checkpoint_seconds": checkpoint_seconds}
-    said |= reading(user_column, item_column, rating_column, timestamp_column, date_order)
     if resume is not None:
-        others = [config, options, folder, like, no_holdout or None]
-        others += [value for name, value in said.items() if name not in {"rounds", *place}]
-        if any(value is not None for value in others) or seeds > 1 or out != RUNS:
-            raise ConfedError(
-                "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
-                "stand beside it"
-            )
-        with loading():
-            from confed.runs import api
-        with live_progress() as listener:
-            summary = api.resume(resume, rounds=rounds, **place, listener=listener, notice=notice).summary
-        _show(summary, as_json)
+        _show(_resumed(resume, told), as_json)
         return
-    chosen = {"method": None, "dataset": None} | _file_then_line(config, said, options)
-    if like is None and None in (chosen["method"], chosen["dataset"]):
-        raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
-    if chosen["method"]:
-        require_method(chosen["method"])
-    if chosen["dataset"]:
-        require_source(chosen["dataset"])
-        fetch(chosen["dataset"])
+    said = {"method": method, "dataset": dataset, "seed": seed}
+    chosen = _file_then_line(config, {**said, **told}, options)
+    if like is None:
+        _require_both(chosen)
+    places = {"out": out, "folder": folder, "like": like, "holdout": not no_holdout}
+    _show(_trained(chosen, seeds, places), as_json)
+
+
+def _resumed(folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+    if on_the_line() - {"resume", "as_json", *_BESIDE_RESUME}:
+        raise ConfedError(
+            "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
+            "stand beside it"
+        )
     with loading():
         from confed.runs import api
     with live_progress() as listener:
-        places: dict[str, Any] = {"out": out, "folder": folder, "listener": listener, "notice": notice}
-        places |= {"holdout": not no_holdout, "like": like}
-        summary = api.run_seeds(seeds=_seeds(chosen.pop("seed", None), seeds, like), **chosen, **places)
-    _show(summary, as_json)
+        return api.resume(folder, **told, listener=listener, notice=notice).summary
+
+
+def _require_both(chosen: Mapping[str, Any]) -> None:
+    if not (chosen.get("method") and chosen.get("dataset")):
+        raise ConfedError("say what to run: `confed run METHOD DATASET`, or both in the file given by --config")
+
+
+def _trained(chosen: dict[str, Any], seeds: int, places: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be wrong with names is found before anything slow is loaded."""
+    what = {name: chosen.pop(name, None) for name in ("method", "dataset")}
+    if what["method"]:
+        require_method(what["method"])
+    if what["dataset"]:
+        require_source(what["dataset"])
+        fetch(what["dataset"])
+    with loading():
+        from confed.runs import api
+    several = _seeds(chosen.pop("seed", None), seeds, places["like"])
+    with live_progress() as listener:
+        return api.run_seeds(**what, seeds=several, **chosen, **places, listener=listener, notice=notice)
 
 
 def _seeds(first: int | None, count: int, like: Path | None) -> Sequence[int | None]:
@@ -133,19 +116,9 @@ def _seeds(first: int | None, count: int, like: Path | None) -> Sequence[int | N
     return range(first or 0, (first or 0) + count)
 
 
-def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str] | None) -> dict[str, Any]:
+def _file_then_line(config: Path | None, said: Mapping[str, Any], options: list[str] | None) -> dict[str, Any]:
     """What the file says, overruled by what the command line says; --set pairs join the file's [options]."""
-    given = read_toml(config) if config else {}
-    if "method_options" in given:
-        raise ConfedError(
-            f"{config} is the record of a run: go on with it by --resume, or write a file that says method, dataset, "
-            f"protocol (by name) and, in a table [options], what --set would say"
-        )
-    for name, kind in _CONFIG_TYPES.items():
-        if not isinstance(given.get(name, kind()), kind):
-            raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
-    if unknown := set(given) - set(said) - {"options"}:
-        raise unknown_name(f"key in {config}:", min(unknown), [*said, "options"])
+    given = _from_file(config) if config else {}
     chosen = given | {name: value for name, value in said.items() if value is not None}
     chosen["options"] = {
         **_flat(given.get("options", {})),
@@ -154,11 +127,28 @@ def _file_then_line(config: Path | None, said: dict[str, Any], options: list[str
     return chosen
 
 
+def _from_file(config: Path) -> dict[str, Any]:
+    """What the command line could say, in a file."""
+    given = read_toml(config)
+    if "method_options" in given:
+        raise ConfedError(
+            f"{config} is the record of a run: go on with it by --resume, or write a file that says method, dataset, "
+            f"protocol (by name) and, in a table [options], what --set would say"
+        )
+    kinds = _CONFIG_TYPES | get_type_hints(Reading)
+    for name, kind in kinds.items():
+        if not isinstance(given.get(name, kind()), kind):
+            raise ConfedError(f"{config}: {name} = {given[name]!r} should be of type {kind.__name__}")
+    known = {*kinds, *Training.__annotations__}
+    if unknown := set(given) - known:
+        raise unknown_name(f"key in {config}:", min(unknown), known)
+    return given
+
+
 WORTH_SAYING = 0.01
 """The least share of test items without training that is mentioned."""
 
 _CONFIG_TYPES: dict[str, type] = {"method": str, "dataset": str, "protocol": str, "seed": int, "options": dict}
-_CONFIG_TYPES |= dict.fromkeys(READING, str)
 
 
 def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -25,8 +25,11 @@ def results(summaries: Sequence[Mapping[str, Any]]) -> Group:
 
 
 def defaults_line(summary: Mapping[str, Any]) -> str:
-    """Which hyper-parameters count where nothing was said, and why these."""
-    return f"defaults: {summary['defaults']}"
+    """Which settings count where nothing was said, why these, and where to read more."""
+    return (
+        f"defaults: where you said nothing, {summary['defaults']}. `confed methods show {summary['method']}` explains "
+        f"every setting, --set changes one"
+    )
 
 
 def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:

@@ -40,7 +40,7 @@ def decoded(path: Path, data: bytes, encoding: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfedError(
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not {encoding} text; if the file is in "
-            "another encoding, name it to `confed data import` with --encoding, for instance latin-1 or utf-16"
+            "another encoding, name it with --encoding, for instance latin-1 or utf-16"
         ) from None
     if not text.strip():
         raise ConfedError(f"{path} is empty: expected one interaction per line")

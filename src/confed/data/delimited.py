@@ -96,11 +96,11 @@ class Text:
         """The text of the columns at `places`, one value per record."""
         frame = self._fast()
         if frame is not None:
-            return [frame.to_series(place) for place in places]
+            return [frame.to_series(place).alias(self.names[place]) for place in places]
         rows = [fields for _, fields in self.records()]
         if not rows:
             raise ConfedError(f"{self.path} has a header but no rows: expected one interaction per line")
-        return [pl.Series([fields[place] for fields in rows], dtype=pl.String) for place in places]
+        return [pl.Series(self.names[place], [fields[place] for fields in rows], pl.String) for place in places]
 
     def _fast(self) -> pl.DataFrame | None:
         """What polars makes of it, or None where only a slow reading can tell what is meant."""
@@ -182,7 +182,7 @@ def read_text(text: Text, kind: Format, given: Mapping[str, str], date_order: Da
             "user_taggedartists-timestamps.dat from the same archive"
         )
     columns = dict(zip(places, text.columns(list(places.values())), strict=True))
-    table = typed(columns, text.where, date_order)
+    table = typed(columns, text.names, text.where, date_order)
     if kind.finish is None:
         return table
     frame = kind.finish(table.frame)

@@ -22,8 +22,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from confed.data.columns import ROLES, refuse
+from confed.data.columns import ROLES
 from confed.data.interactions import Interactions, codes
+from confed.data.reading import refuse
 from confed.data.shelf import MANIFEST
 from confed.data.sources import Notice
 from confed.errors import ConfedError, said_of, unknown_name

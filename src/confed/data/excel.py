@@ -32,7 +32,8 @@ def read_excel(path: Path, given: Mapping[str, str], date_order: DateOrder | Non
         return from_frame(frame, given, date_order, str(path), where)
     names = [str(number + 1) for number in range(frame.width)]
     places = places_by_number(names, given, str(path))
-    return typed({role: frame.to_series(place) for role, place in places.items()}, where, date_order)
+    columns = {role: frame.to_series(place).alias(names[place]) for role, place in places.items()}
+    return typed(columns, names, where, date_order)
 
 
 def _sheet(path: Path, data: bytes, **options: Any) -> pl.DataFrame:

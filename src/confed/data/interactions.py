@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from confed.data import readers
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import ROLES, refuse, require_roles
+from confed.data.columns import ROLES, Columns, require_roles
+from confed.data.reading import COLUMNS, refuse
 from confed.data.sources import Notice, announce
 from confed.data.values import Table, from_frame
 from confed.errors import ConfedError, unknown_name
@@ -49,6 +50,8 @@ class Interactions:
     """Item id to title, for those that are known."""
     pseudo_time: PseudoTime = "file-order"
     """Which order the published loaders invent where there is no time (D-2)."""
+    columns: Columns = field(default_factory=dict)
+    """Which columns of a file or frame these were; nothing where none had to be found."""
     users: list[str] = field(init=False)
     """Distinct ids, numerically sorted if all are integers, else as text."""
     items: list[str] = field(init=False)
@@ -101,15 +104,15 @@ class Interactions:
     ) -> Interactions:
         """From a path, a pandas or polars frame, an Arrow table, or an Interactions (returned as it is).
 
-        `columns` maps user, item, rating, timestamp to the source's names where these are unusual. Further
-        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp= and
+        `columns` maps user, item, rating, timestamp, title to the source's names where these are unusual. Further
+        options are those of `readers.read`; of these a frame understands user=, item=, rating=, timestamp=, title= and
         date_order=. Without ratings every rating is 1. `time` overrides what the columns say: `none` ignores
         stamps, `order` without stamps trusts the order of the rows. `notice` hears what had to be guessed.
         """
         if isinstance(source, Interactions):
             refuse([*(columns or ()), *reading], source.name, "an Interactions")
             return source
-        named = {**(columns or {}), **{role: reading.pop(role) for role in ROLES if reading.get(role)}}
+        named = {**(columns or {}), **{role: reading.pop(role) for role in COLUMNS if reading.get(role)}}
         if isinstance(source, str | Path):
             require_roles(named)
             table = readers.read(source, **named, **reading)
@@ -126,6 +129,7 @@ class Interactions:
             name=name or "data",
             titles=table.titles if titles is None else titles,
             pseudo_time=pseudo_time or table.pseudo_time or "file-order",
+            columns=table.columns,
         )
 
     def __len__(self) -> int:
@@ -175,7 +179,7 @@ class Interactions:
         return self if kept.height == len(self) else replace(self, frame=kept)
 
     def describe(self) -> dict[str, Any]:
-        """The figures by which datasets are compared."""
+        """The figures by which datasets are compared, and where columns had to be found, which were taken."""
         per_user = np.bincount(self.user_index)
         pair = np.sort(self.user_index * self.n_items + self.item_index)  # np.unique is slow on millions
         pairs = 1 + int(np.count_nonzero(pair[1:] != pair[:-1]))
@@ -189,6 +193,7 @@ class Interactions:
             "median_per_user": float(np.median(per_user)),
             "max_per_user": int(per_user.max()),
             "time": self.time,
+            **({"columns": dict(self.columns)} if self.columns else {}),
             "content_hash": self.content_hash,
         }
 
@@ -231,8 +236,8 @@ def _with_stamps(table: Table, time: Time | None, name: str) -> pl.DataFrame:
         return table.frame
     if time == "real":
         raise ConfedError(
-            f"{name}: time=real needs a column of time stamps; name it with --timestamp-column, "
-            "or say time=order (--time order) if the rows are in chronological order"
+            f"{name}: --time real needs a column of time stamps; name it with --timestamp-column, "
+            "or say --time order if the rows are in chronological order"
         )
     return table.frame.with_columns(timestamp=_running_number())
 

@@ -13,15 +13,16 @@ from confed.errors import ConfedError
 from confed.random import Stream
 
 
-def check_negative_pool(data: TrainingData, negatives: int, user_ids: list[str]) -> None:
+def check_negative_pool(data: TrainingData, negatives: int) -> None:
     """Every user must leave `negatives` items to draw from."""
     pool = data.items - data.excluded.lengths
-    if (pool < negatives).any():
-        user = int(np.argmin(pool))
-        fewer = "lower `train_negatives`, or " if negatives > 1 else ""
+    short, least = int((pool < negatives).sum()), int(pool.min())
+    if short:
+        fewer = f"draw fewer (--set train_negatives={least}), " if least else ""
         raise ConfedError(
-            f"user {user_ids[user]!r} leaves {pool[user]} of {data.items} items to draw training negatives from, it "
-            f"takes {negatives}: {fewer}drop users who have nearly every item"
+            f"{short:,} of {len(pool):,} users have so many of the {data.items:,} items that fewer than {negatives} "
+            f"are left to draw as training negatives: {fewer}leave these users out, or take a method that draws none, "
+            f"such as ease"
         )
 
 

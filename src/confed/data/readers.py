@@ -9,12 +9,14 @@ from pathlib import Path
 
 import polars as pl
 
-from confed.data.columns import ROLES, is_usual, places_by_name, plain_name
+from confed.data.columns import places_by_name
 from confed.data.contents import content, decoded, first_line
 from confed.data.dates import DateOrder
 from confed.data.delimited import FORMATS, Format, Text, read_text
 from confed.data.excel import read_excel
+from confed.data.headers import is_usual, plain_name
 from confed.data.jsonlines import read_json_lines
+from confed.data.reading import COLUMNS
 from confed.data.values import Table, typed
 from confed.errors import ConfedError, unknown_name
 
@@ -35,6 +37,7 @@ def read(
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    title: str | None = None,
     date_order: DateOrder | None = None,
     separator: str | None = None,
     header: bool | None = None,
@@ -42,12 +45,12 @@ def read(
 ) -> Table:
     """The interactions in `path`, whose format is found from its name and first line unless it is given.
 
-    `user`, `item`, `rating` and `timestamp` name the columns where the usual names do not find them. In a file without
-    header columns are called 1, 2, 3, ... and default to user, item, rating, timestamp. `date_order` says whether
-    03/04/2024 is a day of April (dmy) or of March (mdy).
+    `user`, `item`, `rating`, `timestamp` and `title` name the columns where the usual names do not find them. In a file
+    without header columns are called 1, 2, 3, ... and default to user, item, rating, timestamp. `date_order` says
+    whether 03/04/2024 is a day of April (dmy) or of March (mdy).
     """
     path = Path(path)
-    given = {role: name for role, name in zip(ROLES, (user, item, rating, timestamp), strict=True) if name}
+    given = {role: name for role, name in zip(COLUMNS, (user, item, rating, timestamp, title), strict=True) if name}
     if format is not None and format not in _ALL_FORMATS:
         raise unknown_name("file format", format, _ALL_FORMATS)
     kind = format or _binary_format(path)
@@ -147,7 +150,7 @@ def _read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | 
     if frame.height == 0:
         raise ConfedError(f"{path} is empty: it has columns but no rows")
     columns = {role: frame[names[place]] for role, place in places.items()}
-    table = typed(columns, lambda row: f"{path}, row {row + 1}", date_order)
+    table = typed(columns, names, lambda row: f"{path}, row {row + 1}", date_order)
     if not saved:
         return table
     return Table(table.frame, saved["time"], saved["name"], saved["pseudo_time"], saved["titles"])

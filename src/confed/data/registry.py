@@ -15,10 +15,10 @@ from typing import Any
 
 from confed.data import sources
 from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
-from confed.data.columns import READING, refuse
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
+from confed.data.reading import READING, refuse
 from confed.data.recognition import filtered
 from confed.data.shelf import (
     IMPORTED,
@@ -85,7 +85,7 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
         return _registered(REGISTRY[source], progress, notice)
     kept = imported().get(source)
     if kept is not None:
-        refuse([option for option in options if option in READING], source, "an import")
+        refuse([option for option in options if option in READING and option != "time"], source, "an import")
         return Interactions.of(kept, **{"name": source, **options})
     require_source(source)
     return Interactions.of(Path(source).expanduser(), notice=notice, **options)

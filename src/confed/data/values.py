@@ -7,13 +7,13 @@ Dates become seconds since 1970, or microseconds where a column has fractions of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import Where, places_by_name, require_roles
+from confed.data.columns import ROLES, Columns, Where, columns_taken, places_by_name, require_roles
 from confed.data.dates import DateOrder, first_true, read_dates, require_order
 from confed.errors import ConfedError
 
@@ -28,6 +28,8 @@ class Table:
     name: str | None = None
     pseudo_time: PseudoTime | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
+    """Which columns of the source these are; nothing of a file of ours, whose columns have our names."""
     notes: tuple[str, ...] = ()
     """What the user should know about how it was read."""
 
@@ -45,21 +47,33 @@ def from_frame(
         raise ConfedError(f"{label} has no rows: there is nothing to read")
     places = places_by_name(frame.columns, columns, label)
     found = {role: frame.to_series(place) for role, place in places.items()}
-    return typed(found, where or (lambda row: f"{label}, row {row + 1}"), date_order)
+    return typed(found, frame.columns, where or (lambda row: f"{label}, row {row + 1}"), date_order)
 
 
-def typed(columns: Mapping[str, pl.Series], where: Where, date_order: DateOrder | None = None) -> Table:
-    """Columns by role to a table; a missing rating counts as 1."""
+def typed(
+    columns: Mapping[str, pl.Series], names: Sequence[str], where: Where, date_order: DateOrder | None = None
+) -> Table:
+    """Columns by role to a table; a missing rating counts as 1. `names` are those of all columns of the source."""
     require_order(date_order)
     values = {"user": _ids(columns["user"], "user", where), "item": _ids(columns["item"], "item", where)}
     if "rating" in columns:
         values["rating"] = _ratings(columns["rating"], where)
     else:
         values["rating"] = pl.repeat(1.0, len(values["user"]), eager=True)
-    titles, notes = _titles(values["item"], columns), list[str]()
+    used, notes = {role: columns[role].name for role in ROLES if role in columns}, list[str]()
+    titled = columns.get("title", columns.get("name"))
+    titles = {} if titled is None else _titles(values["item"], titled, sure="title" in columns)
+    if titled is not None and titles:
+        used["title"] = titled.name
     if "timestamp" in columns:
         values["timestamp"], notes = _stamps(columns["timestamp"], date_order, where)
-    return Table(pl.DataFrame(values), "real" if "timestamp" in columns else "none", titles=titles, notes=tuple(notes))
+    return Table(
+        pl.DataFrame(values),
+        "real" if "timestamp" in columns else "none",
+        titles=titles,
+        columns=columns_taken(used, names),
+        notes=tuple(notes),
+    )
 
 
 # --- ids and titles ---------------------------------------------------------------------------------------------
@@ -77,14 +91,13 @@ def _ids(column: pl.Series, role: str, where: Where) -> pl.Series:
     return ids
 
 
-def _titles(items: pl.Series, columns: Mapping[str, pl.Series]) -> dict[str, str]:
-    """By item the first title that its rows have; a bare `name` counts if it is the items' and nobody else's."""
-    column = columns.get("title", columns.get("name"))
-    if column is None or column.dtype.is_nested():
+def _titles(items: pl.Series, column: pl.Series, *, sure: bool) -> dict[str, str]:
+    """By item the first title that its rows have; unless it is sure, if it is the items' and nobody else's."""
+    if column.dtype.is_nested():
         return {}
     said = pl.DataFrame({"item": items, "title": column.cast(pl.String).str.strip_chars()})
     said = said.filter(pl.col("title") != "")
-    if "name" in columns:
+    if not sure:
         count = said.group_by("item").agg(rows=pl.len(), titles=pl.col("title").n_unique())
         one = count.filter(pl.col("rows") > 1)["titles"] == 1
         if 2 * one.sum() < max(len(one), 1):

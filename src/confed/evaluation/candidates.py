@@ -29,9 +29,14 @@ def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None
 
 
 def most_candidates(cut: Split, protocol: Protocol) -> int:
-    """How many can be drawn for everybody, from the items that each never touched."""
+    """How many can be drawn for everybody."""
+    return int(candidates_of_each(cut, protocol).min())
+
+
+def candidates_of_each(cut: Split, protocol: Protocol) -> Ints:
+    """(users,): how many can be drawn, from the items that each never touched."""
     split_in_two = protocol.candidates == "halves" and not protocol.shared_candidates
-    return int((cut.items - cut.seen.lengths).min()) // (2 if split_in_two else 1)
+    return (cut.items - cut.seen.lengths) // (2 if split_in_two else 1)
 
 
 def _draw(cut: Split, stream: Stream, count: int) -> Ints:

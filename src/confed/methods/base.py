@@ -21,7 +21,7 @@ from confed.clients.replay import Replay
 from confed.config import MethodConfig
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster, Share
-from confed.errors import ConfedError
+from confed.errors import ConfedError, NobodyNewError
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Federated, Server
 from confed.federations.gateway import Gateway
@@ -127,7 +127,7 @@ class Method(ABC):
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
         """Which options followed from `facts`, and how."""
-        return "some follow from " + ", ".join(f"{name} = {value:g}" for name, value in facts.items())
+        return "some options follow from the data: " + ", ".join(f"{name} = {value:g}" for name, value in facts.items())
 
     def paragraphs(self) -> list[str]:
         """What it does and where it deviates. Docstrings are wrapped for the source; here a paragraph is one line, and
@@ -166,7 +166,7 @@ class Method(ABC):
         round `number`.
         """
         others = "ease or ials" if self.domains == "several" else "ease, ials or a method across devices"
-        raise ConfedError(
+        raise NobodyNewError(
             f"{self.name} serves only those it trained on: who is new, or was left out for too few items, takes "
             f"{others}"
         )

@@ -25,7 +25,7 @@ from confed.data.interactions import ONLY
 from confed.data.negatives import check_negative_pool
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
+from confed.errors import ConfedError, said_of
 from confed.federations.federated import Server
 from confed.messages import Agreement, Push
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
@@ -175,7 +175,8 @@ class DeviceMethod(FederatedMethod):
         return found
 
     def settled_in_words(self, config: Any, facts: Mapping[str, float]) -> str:
-        return f"item_rate_factor = {config.item_rate_factor:g}, from {in_words(facts)}"
+        found = f"item_rate_factor = {config.item_rate_factor:g}"
+        return f"how fast it learns follows from the data: {found}, because {in_words(facts)}"
 
     @abstractmethod
     def pieces(self, config: Any, items: int) -> Pieces:
@@ -251,12 +252,15 @@ class DeviceMethod(FederatedMethod):
     def newcomers(
         self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
     ) -> Tensor:
-        """Each trains on its own, round after round on what the server has, and sends nothing."""
+        """Each trains on its own, round after round on what the server has, and sends nothing. All have one id, so that
+        nobody's scores depend on who else is new.
+        """
         known = cut.parts[ONLY].training
         pieces = self._with_state(terms, cut, state)
-        ids = known.ids.max() + 1 + np.arange(len(histories))
+        ids = np.full(len(histories), known.ids.max() + 1)
         data = TrainingData(known.items, histories, histories.unique(), ids)
-        check_negative_pool(data, self.negatives(terms.config), ["somebody new"] * len(histories))
+        with said_of("somebody new"):
+            check_negative_pool(data, self.negatives(terms.config))
         share = Share({ONLY: data})
         gateway, (download, tables) = self.gateway(terms, share), pieces.strategy.welcome(len(histories))
         if tables is not None:

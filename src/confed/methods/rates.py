@@ -40,8 +40,8 @@ def item_rate_factor(facts: Mapping[str, float], move: float) -> float:
 
 def in_words(facts: Mapping[str, float]) -> str:
     """A line for the user."""
-    held = f"each had by {100 * facts['holders']:.2g} % of the clients (mean over interactions)"
-    return f"{facts['rows']:.0f} rows a step and {facts['items']:.0f} items, {held}"
+    held = f"one is had by {100 * facts['holders']:.2g} % of the users (popular items count more in this mean)"
+    return f"a training step has {facts['rows']:.0f} rows, and of the {facts['items']:.0f} items {held}"
 
 
 def _short(value: float) -> float:

@@ -10,10 +10,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from confed.data.columns import READING
+from confed.data.catalogue import Time
 from confed.data.dates import DateOrder
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
+from confed.data.reading import READING, Reading
 from confed.data.recognition import identified
 from confed.data.registry import has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
@@ -29,7 +30,7 @@ from confed.runs.memory import reset_peak
 from confed.runs.offers import Recommendation
 from confed.runs.pooling import pool
 from confed.runs.prepare import ACTS_ALWAYS, Experiment
-from confed.runs.settings import Settings, has_devices, placed, resolve, unknown_option, validated
+from confed.runs.settings import Settings, followed, has_devices, placed, resolve, unknown_option, validated
 
 DEFAULT_METHOD = "fedmf"
 """Of the methods across devices the one with the best figures under `strict` that takes seconds (README)."""
@@ -51,7 +52,13 @@ def run(
     item: str | None = None,
     rating: str | None = None,
     timestamp: str | None = None,
+    title: str | None = None,
     date_order: DateOrder | None = None,
+    format: str | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    time: Time | None = None,
     out: str | Path | None = None,
     folder: str | Path | None = None,
     listener: Listener | None = None,
@@ -62,19 +69,23 @@ def run(
     several domains) and evaluate it. With `holdout=False` all of a user's data is trained on, and nothing is measured.
 
     `like` is another run, or its folder: whatever is not said is as it was there; without holdout, up to the round that
-    was chosen there. `user`, `item`, `rating` and `timestamp` name the columns of a file or a frame where the usual
-    names do not find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy). `options`
-    are hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as
-    `chunk`, `patience` or `eval_every`.
+    was chosen there. With a `dataset` beside it, what followed from the old data follows from the new. `options` are
+    hyper-parameters of the method and switches of the protocol; `settings` are fields of `Settings` such as `chunk`,
+    `patience` or `eval_every`.
+
+    `user`, `item`, `rating`, `timestamp` and `title` name the columns of a file or a frame where the usual names do not
+    find them; `date_order` says whether 03/04/2024 is a day of April (dmy) or of March (mdy); `format` to `encoding`
+    say what a file is like, and `time="order"` that its rows are in chronological order.
 
     The run is kept in `folder`, or in a fresh folder below `out`; if neither is said, as long as it is in use
     (`Run.save`). What is worth knowing about the data goes to `notice`, or else to standard error.
     """
-    reading = _said(user=user, item=item, rating=rating, timestamp=timestamp, date_order=date_order)
+    columns = _said(user=user, item=item, rating=rating, timestamp=timestamp, title=title, date_order=date_order)
+    file = _said(format=format, separator=separator, header=header, encoding=encoding, time=time)
     said = {"method": method, "dataset": dataset, "protocol": protocol, "rounds": rounds, "seed": seed}
-    told = _said(**said) | settings | {"options": dict(options or {}), "reading": reading}
+    told = _said(**said) | settings | {"options": dict(options or {}), "reading": columns | file}
     if like is not None:
-        told = _completed(told, as_in(like, holdout=holdout))
+        told = _completed(told, as_in(like, holdout=holdout, anew="dataset" in told))
     if "method" not in told or "dataset" not in told:
         raise ConfedError("say what to run: a method and a dataset, or another run (--like) to do as it did")
     experiment, data = prepared(**told, holdout=holdout, notice=notice)
@@ -115,7 +126,7 @@ def prepared(
     method: str,
     dataset: Any,
     *,
-    reading: Mapping[str, str],
+    reading: Reading,
     holdout: bool,
     notice: Notice | None,
     protocol: str | None = None,
@@ -182,20 +193,22 @@ def _require_choice(settings: Mapping[str, Any], *, holdout: bool) -> None:
             raise ConfedError(f"--{name.replace('_', '-')} does nothing where nothing is held out: leave it out")
 
 
-def as_in(like: Run | str | Path, *, holdout: bool) -> dict[str, Any]:
-    """What to tell `run` to do the same again, on the same data or on other; without holdout up to the round that was
-    chosen.
+def as_in(like: Run | str | Path, *, holdout: bool, anew: bool = False) -> dict[str, Any]:
+    """What to tell `run` to do the same again; without holdout up to the round that was chosen. On other data `anew`
+    leaves open what followed from the data.
     """
     found = like if isinstance(like, Run) else Run.open(like)
     own, protocol = found.settings, found.settings.protocol
     base = protocol_named(protocol.name) if holdout else EVERYTHING
-    acting = set(Protocol.model_fields) if holdout else ACTS_ALWAYS
+    acting = (set(Protocol.model_fields) if holdout else ACTS_ALWAYS) - set(own.fitted)
     switches = {name: value for name, value in protocol if name in acting and value != getattr(base, name)}
+    left_open = followed(own) if anew else set()
+    options = {name: value for name, value in own.method_options.items() if name not in left_open}
     memory = found.folder.data()
     return {
         "method": own.method,
         "dataset": (own.source or own.dataset) if memory is None else memory,
-        "options": {**own.method_options, **switches},
+        "options": {**options, **switches},
         "rounds": own.rounds if holdout else int(found.summary["best_round"]),
         "seed": own.seed,
         "dtype": own.dtype,

@@ -13,7 +13,10 @@ import torch
 from torch import Tensor
 
 from confed.clients.replay import Replay
-from confed.data.interactions import ONLY
+from confed.data.domains import Domains
+from confed.data.interactions import ONLY, Interactions
+from confed.data.registry import load
+from confed.data.sources import Notice, announce
 from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
@@ -31,8 +34,9 @@ if TYPE_CHECKING:
 class Run:
     """A finished run: its summary, the metrics of every round, and recommendations from its best round."""
 
-    def __init__(self, folder: RunFolder, experiment: Experiment | None = None) -> None:
+    def __init__(self, folder: RunFolder, experiment: Experiment | None = None, data: Any = None) -> None:
         self.folder = folder
+        self._data = data
         self.settings = folder.settings()
         self.summary = {**folder.summary(), "run_dir": str(folder.path)}  # folders may be moved
         self._experiment = experiment
@@ -43,8 +47,9 @@ class Run:
         self._scorers: dict[str | None, Scorer] = {}
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
-        return cls(RunFolder.open(Path(path)))
+    def open(cls, path: str | Path, data: Any = None) -> Run:
+        """The run in a folder. `data` is what it was trained on, where that is not any more where it was."""
+        return cls(RunFolder.open(Path(path)), data=data)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -187,10 +192,21 @@ class Run:
         )
 
     def recommend_all(
-        self, k: int = 10, *, domain: str | None = None, filter_seen: bool = True, progress: Progress | None = None
+        self,
+        k: int = 10,
+        *,
+        domain: str | None = None,
+        filter_seen: bool = True,
+        progress: Progress | None = None,
+        notice: Notice | None = None,
     ) -> pl.DataFrame:
-        """The `k` best items of every user: columns user, rank, item, title (where titles are known) and score."""
-        return self.offers(domain, k, filter_seen=filter_seen).to_everybody(progress)
+        """The `k` best items of every user: columns user, rank, item, title (where titles are known) and score. Whom
+        the run left out for too few items is served as somebody new, and `notice` hears of how many.
+        """
+        everybody = self.offers(domain, k, filter_seen=filter_seen).to_everybody(progress)
+        for text in everybody.notes:
+            announce(text, notice)
+        return everybody.frame
 
     def similar(self, item: str | int, k: int = 10, *, domain: str | None = None) -> list[Recommendation]:
         """The `k` items that are most like one to the method: by the angle between the vectors it has of them."""
@@ -237,10 +253,11 @@ class Run:
             )
         return self._scorers[domain]
 
-    def left_out(self, user: str, domain: str | None = None) -> list[str]:
-        """The items of a user whom the data has and the run had to leave out, for having too few."""
-        frame = self._prepared().whole.parts[domain or ONLY].frame
-        return frame.filter(pl.col("user") == user)["item"].to_list()
+    def left_out(self, domain: str | None = None) -> dict[str, list[str]]:
+        """The items of users whom the data has and the run had to leave out, for having too few."""
+        of, name = self._prepared(), domain or ONLY
+        left = of.whole.parts[name].frame.filter(~pl.col("user").is_in(of.cut.parts[name].user_ids))
+        return dict(left.group_by("user", maintain_order=True).agg("item").iter_rows())
 
     def unknown_user(self, user: str) -> ConfedError:
         """Somebody whom another domain knows is no slip of the pen. Who else is in the data is nobody's business."""
@@ -271,5 +288,17 @@ class Run:
 
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""
-        self._experiment = self._experiment or Experiment.prepare(self.settings, self.folder.data(), done=True)
+        if self._experiment is None:
+            data = self.folder.data() if self._data is None else self._moved()
+            self._experiment = Experiment.prepare(self.settings, data, done=True)
         return self._experiment
+
+    def _moved(self) -> Interactions | Domains:
+        """The run's data from where somebody says that it is."""
+        data = load(self._data, **self.settings.reading, notice=lambda _: None)
+        if data.content_hash != self.settings.content_hash:
+            raise ConfedError(
+                f"--data {self._data} is not the data that {self.folder.path} was trained on, either: give a copy as "
+                f"old as the run"
+            )
+        return data

@@ -44,7 +44,7 @@ def launch(experiment: Experiment, folder: RunFolder, listener: Listener | None)
     parts = [cut.take(places.numpy()) for places in held]
     gather(folder)
     spread(folder, held, [list(part.parts) for part in parts], side.prefix)
-    told = settings.model_copy(update={"source": None, "reading": {}, "facts": None})
+    told = settings.without_whereabouts()
     server = ServerPart(told, rankings, roster, held, str(folder.path.resolve())).to_bytes()
     sites = [SitePart(told, rankings, part, side.rebuilt).to_bytes() for part in parts]
     if listener:

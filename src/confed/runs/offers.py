@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Protocol
 
 import polars as pl
@@ -13,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.data.split import Cut
-from confed.errors import ConfedError, unknown_name
+from confed.errors import ConfedError, NobodyNewError, unknown_name
 from confed.ragged import Ragged
 from confed.scoring import Scorer
 
@@ -22,6 +23,7 @@ Progress = Callable[[int, int], None]
 
 _SCORES = 1 << 24
 """Scores that are held at once."""
+_KINDS = {"user": pl.String, "rank": pl.Int64, "item": pl.String, "title": pl.String, "score": pl.Float64}
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,23 @@ class Served(Protocol):
 
     def item_vectors(self, domain: str | None = None) -> Tensor: ...
 
-    def left_out(self, user: str, domain: str | None = None) -> list[str]: ...
+    def left_out(self, domain: str | None = None) -> Mapping[str, list[str]]: ...
 
     def unknown_user(self, user: str) -> ConfedError: ...
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """The best items of all users of the data."""
+
+    frame: pl.DataFrame
+    """Columns user, rank, item, title if any is known, and score."""
+    newcomers: int
+    """Users whom the run did not train on, served as somebody new."""
+    left_out: int
+    """Users whom it cannot serve."""
+    notes: tuple[str, ...]
+    """The same in words, where there are any."""
 
 
 class Offers:
@@ -66,10 +82,9 @@ class Offers:
         """Of the data; whom the run had to leave out is served as somebody new."""
         if user in self._users:
             return next(self._of_known([self._users[user]]))
-        known = [item for item in self._run.left_out(user, self._domain) if item in self._items]
-        if not known:
+        if user not in self._histories:
             raise self._run.unknown_user(user)
-        return self.to_newcomer(known)
+        return next(self._of_new([self._histories[user]]))
 
     def to_newcomer(self, history: Sequence[str]) -> list[Recommendation]:
         """To somebody with these items who was not in the data."""
@@ -78,27 +93,33 @@ class Offers:
             raise unknown_name("item", unknown[0], self._items)
         if not history:
             raise ConfedError("history: name at least one item that the new user has")
-        own = Ragged.of([sorted({self._items[item] for item in history})])
-        return next(self._best(self._run.newcomers(own, self._domain).double(), own))
+        return next(self._of_new([self._places(history)]))
 
-    def to_everybody(self, progress: Progress | None = None) -> pl.DataFrame:
-        """Columns user, rank, item, title if any is known, and score."""
-        columns: dict[str, list[str | int | float | None]] = {
-            name: [] for name in ("user", "rank", "item", "title", "score")
-        }
-        for done, (user, offered) in enumerate(
-            zip(self._cut.user_ids, self._of_known(range(self._cut.users)), strict=True)
-        ):
-            columns["user"] += [user] * len(offered)
-            columns["rank"] += range(1, len(offered) + 1)
-            columns["item"] += [one.item for one in offered]
-            columns["title"] += [one.title for one in offered]
-            columns["score"] += [one.score for one in offered]
+    def to_everybody(self, progress: Progress | None = None) -> Everybody:
+        """All users of the data; whom the run had to leave out as somebody new, if the method can."""
+        known = zip(self._cut.user_ids, self._of_known(range(self._cut.users)), strict=True)
+        new, left_out, notes = self._to_newcomers()
+        rows: list[tuple[str, int, str, str | None, float]] = []
+        for done, (user, items) in enumerate(chain(known, new), start=1):
+            rows += [(user, rank, one.item, one.title, one.score) for rank, one in enumerate(items, start=1)]
             if progress:
-                progress(done + 1, self._cut.users)
-        kinds = {"user": pl.String, "rank": pl.Int64, "item": pl.String, "title": pl.String, "score": pl.Float64}
-        frame = pl.DataFrame(columns, schema=kinds)
-        return frame if self._titles else frame.drop("title")
+                progress(done, self._cut.users + len(new))
+        frame = pl.DataFrame(rows, schema=_KINDS, orient="row")
+        return Everybody(frame if self._titles else frame.drop("title"), len(new), left_out, notes)
+
+    def _to_newcomers(self) -> tuple[list[tuple[str, list[Recommendation]]], int, tuple[str, ...]]:
+        """Those whom the run had to leave out; how many cannot be served even so; and both in words."""
+        try:
+            offered = self._of_new(list(self._histories.values()))
+            new, why = list(zip(self._histories, offered, strict=True)), "they have no item that the run knows"
+        except NobodyNewError as error:
+            new, why = [], error.message
+        missed = len(self._left_out) - len(new)
+        notes = {
+            f"{len(new):,} users, on whom the run did not train, are served as somebody new": len(new),
+            f"{missed:,} users are left out: {why}": missed,
+        }
+        return new, missed, tuple(note for note, users in notes.items() if users)
 
     def like(self, item: str) -> list[Recommendation]:
         """Without the item itself."""
@@ -113,6 +134,13 @@ class Offers:
         for some in torch.split(torch.as_tensor(users), max(_SCORES // self._cut.items, 1)):
             yield from self._best(score(some).double(), self._cut.seen.take(some.numpy()))
 
+    def _of_new(self, histories: Sequence[Sequence[int]]) -> Iterator[list[Recommendation]]:
+        """People whom the run did not train on, by the places of their items."""
+        several = max(_SCORES // self._cut.items, 1)
+        for start in range(0, len(histories), several):
+            own = Ragged.of(histories[start : start + several])
+            yield from self._best(self._run.newcomers(own, self._domain).double(), own)
+
     def _best(self, scores: Tensor, seen: Ragged) -> Iterator[list[Recommendation]]:
         """Of each row."""
         scores = scores.clone()
@@ -126,6 +154,20 @@ class Offers:
                 for name, value in zip(ids, values, strict=True)
                 if value > float("-inf")
             ]
+
+    def _places(self, items: Iterable[str]) -> list[int]:
+        """Of those that the run knows."""
+        return sorted({self._items[item] for item in items if item in self._items})
+
+    @cached_property
+    def _left_out(self) -> Mapping[str, list[str]]:
+        return self._run.left_out(self._domain)
+
+    @cached_property
+    def _histories(self) -> dict[str, list[int]]:
+        """By user whom the run had to leave out, the items that it knows, if there are any."""
+        found = {user: self._places(items) for user, items in self._left_out.items()}
+        return {user: places for user, places in found.items() if places}
 
     @cached_property
     def _users(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ from confed.data.recognition import as_catalogued
 from confed.data.registry import load
 from confed.data.shares import AnySplit
 from confed.data.split import split
-from confed.errors import ConfedError, in_domain
+from confed.errors import ConfedError, in_domain, said_of
 from confed.evaluation.domains import Examination
 from confed.evaluation.evaluator import sampled_name
 from confed.methods.base import Method, Terms
@@ -47,16 +47,16 @@ class Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written. A run that is
         `done` has shown that its method can do it.
         """
-        data = _loaded(settings) if data is None else data
-        _require_same_data(data, settings)
+        data = _loaded(settings, done=done) if data is None else data
+        _require_same_data(data, settings, done=done)
         _require_fit(settings, several=isinstance(data, Domains))
         whole = as_catalogued(data, settings.known)
         data, left_out = with_enough(whole, settings)
         cut = cut_for(data, settings.protocol, settings.seed)
-        protocol, fewer = with_candidates(settings.protocol, cut)
-        settings = _settled(settings.model_copy(update={"protocol": protocol}), cut)
-        examination = Examination.of(cut, protocol, settings.seed)
-        _require_rankings(protocol, examination)
+        settings, fewer = with_candidates(settings, cut)
+        settings = _settled(settings, cut)
+        examination = Examination.of(cut, settings.protocol, settings.seed)
+        _require_rankings(settings.protocol, examination)
         method, terms = method_named(settings.method), terms_of(settings)
         experiment = cls(settings, data, cut, examination, method, terms, whole, (*left_out, *fewer))
         if not done:
@@ -66,8 +66,7 @@ class Experiment:
     def of_method(self, settings: Settings) -> Experiment:
         """The same data, cut in the same way, for settings that differ in their method alone."""
         _require_fit(settings, several=isinstance(self.data, Domains))
-        protocol = with_candidates(settings.protocol, self.cut)[0]
-        settings = _settled(settings.model_copy(update={"protocol": protocol}), self.cut)
+        settings = _settled(with_candidates(settings, self.cut)[0], self.cut)
         other = replace(self, settings=settings, method=method_named(settings.method), terms=terms_of(settings))
         other.check()
         return other
@@ -75,8 +74,8 @@ class Experiment:
     def check(self) -> None:
         """What this method cannot do with this data, before anybody waits for it."""
         for domain, part in self.cut.parts.items():
-            with in_domain(domain):
-                check_negative_pool(part.training, self.method.negatives(self.terms.config), part.user_ids)
+            with said_of(self.settings.dataset), in_domain(domain):
+                check_negative_pool(part.training, self.method.negatives(self.terms.config))
         self.method.check(self.terms, self.cut)
 
     def trainer(self) -> Trainer:
@@ -97,7 +96,7 @@ def terms_of(settings: Settings) -> Terms:
     return Terms(settings.config(), settings.seed, settings.dtype, settings.chunk, settings.protocol.view)
 
 
-def _loaded(settings: Settings) -> Interactions | Domains:
+def _loaded(settings: Settings, *, done: bool) -> Interactions | Domains:
     """The data from where it was when the run began, or else by the name it was called."""
     if settings.source is None:
         return load(settings.dataset)
@@ -113,16 +112,25 @@ def _loaded(settings: Settings) -> Interactions | Domains:
     try:
         return read(settings.dataset)
     except ConfedError as error:
-        raise ConfedError(f"{error.message} (when the run began, its data was at {settings.source})") from None
-
-
-def _require_same_data(data: Interactions | Domains, settings: Settings) -> None:
-    if settings.content_hash and data.content_hash != settings.content_hash:
+        elsewhere = "; say with --data where it is now" if done else ""
         raise ConfedError(
-            f"{settings.dataset} is not the data this run was started with: its content hash is "
-            f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…; "
-            f"restore the data, or start a new run"
-        )
+            f"{error.message} (when the run began, its data was at {settings.source}){elsewhere}"
+        ) from None
+
+
+def _require_same_data(data: Interactions | Domains, settings: Settings, *, done: bool) -> None:
+    """A run keeps no copy of files, which may be private, and means nothing without them: items are places in it."""
+    if not settings.content_hash or data.content_hash == settings.content_hash:
+        return
+    remedy = "restore the data, or start a new run"
+    if done:
+        now = f"`confed recommend {settings.dataset}`"
+        remedy = f"train on what is there now ({now} does), or say with --data where a copy of the old data is"
+    raise ConfedError(
+        f"{settings.dataset} is not the data this run was started with: its content hash is "
+        f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…, and a run keeps no copy. If rows came "
+        f"or went since, {remedy}"
+    )
 
 
 def _require_fit(settings: Settings, *, several: bool) -> None:

@@ -11,6 +11,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from confed.config import MethodConfig
+from confed.data.reading import Reading
 from confed.data.recognition import in_catalogue, needs_filter
 from confed.errors import ConfedError, unknown_name
 from confed.methods.base import federated
@@ -36,14 +37,14 @@ class Settings(BaseModel):
     """Of the data as it was loaded; a run is not continued or served with other data."""
     source: str | None = None
     """Data in files: their whole paths when the run began, whatever `dataset` calls them."""
-    reading: dict[Literal["user", "item", "rating", "timestamp", "date_order"], str] = Field(
-        default_factory=dict, exclude_if=lambda said: not said
-    )
-    """Data in files: what the user said about their columns; nothing is not written down."""
+    reading: Reading = Field(default_factory=Reading, exclude_if=lambda said: not said)
+    """Data in files: what the user said about how to read them; nothing is not written down."""
     protocol: Protocol
     method_options: dict[str, Any]
     facts: dict[str, float] | None = None
     """Of the training data, where options that nobody set follow from them."""
+    fitted: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """Switches of the protocol that nobody set: they follow from data that is too small for what is usual."""
     seed: int = 0
     rounds: int = Field(ge=1)
     eval_every: int = Field(default=1, ge=1)
@@ -73,8 +74,13 @@ class Settings(BaseModel):
     @property
     def run_id(self) -> str:
         """A hash of all that the results of a round depend on: the same for a run that goes on elsewhere or further."""
-        told = self.model_dump(mode="json", exclude=_NO_MATTER)
+        told = self.model_dump(mode="json", exclude=_NO_MATTER) | {"time": self.reading.get("time")}
         return digest_of(json.dumps(told, sort_keys=True).encode())
+
+    def without_whereabouts(self) -> Settings:
+        """The same run, for those who need not know where the data lies and what it looks like."""
+        reading: Reading = {"time": self.reading["time"]} if "time" in self.reading else {}
+        return self.model_copy(update={"source": None, "reading": reading, "facts": None})
 
     def config(self) -> MethodConfig:
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")
@@ -90,10 +96,10 @@ class Settings(BaseModel):
         return _with_options_unset(validated(cls, by_name | told, str(path)))
 
 
-_NO_MATTER = {"dataset", "source", "reading", "facts"} | {"engine", "workers", "address", "chunk", "checkpoint_seconds"}
-_NO_MATTER |= {"rounds", "patience"}
-"""Settings that change no result of a round: what the data is called and options followed from, where it is trained,
-and how far.
+_NO_MATTER = {"dataset", "source", "reading", "facts", "fitted", "rounds", "patience"}
+_NO_MATTER |= {"engine", "workers", "address", "chunk", "checkpoint_seconds"}
+"""Settings that change no result of a round: what the data is called, how it was read (its content tells, but for the
+order of rows), what options followed from; how far and where it is trained.
 """
 
 
@@ -160,6 +166,19 @@ def settled(settings: Settings, facts: Mapping[str, float] | None) -> Settings:
     return settings.model_copy(update={"method_options": config.model_dump(mode="json"), "facts": dict(facts)})
 
 
+def followed(settings: Settings) -> set[str]:
+    """The method's options that are as they are because of the data: the defaults that there are for it, and what
+    follows from its facts.
+    """
+    method, known = method_named(settings.method), settings.known or ""
+    found = {name for name, value in method.defaults.get(known, {}).items() if settings.method_options[name] == value}
+    if settings.facts:
+        unset = {name: None for name, field in method.config_class.model_fields.items() if field.default is None}
+        again = method.settled(settings.config().model_copy(update=unset), settings.facts)
+        found |= {name for name in unset if getattr(again, name) is not None}
+    return found
+
+
 def placed(settings: Settings) -> Settings:
     """The settings, if the place they name fits the rest."""
     engine = settings.engine
@@ -173,7 +192,7 @@ def placed(settings: Settings) -> Settings:
 
 
 def defaults_in_words(settings: Settings) -> str:
-    """Whose defaults a run has, and why, in one line; an option that the user says otherwise is not listed."""
+    """What counts where the user said nothing, and why, in one line; an option that was set is not listed."""
     if settings.facts:
         found = method_named(settings.method).settled_in_words(settings.config(), settings.facts)
         return f"{_defaults_in_words(settings)}; {found}"
@@ -181,17 +200,17 @@ def defaults_in_words(settings: Settings) -> str:
 
 
 def _defaults_in_words(settings: Settings) -> str:
-    known = settings.known
+    method, known = settings.method, settings.known
     if known is None:
-        return "the method's own (this data is not one of the catalogue)"
-    why = f"the data's content is that of {known}"
+        return f"what {method} has for any data, as this is none of the datasets that papers tuned it for"
+    content = f"by its content this data is {known}"
     if settings.dataset != known and settings.content_hash and needs_filter(known, settings.content_hash):
-        why += " once its filter is applied"  # nobody is dropped silently
-    for_it = method_named(settings.method).defaults.get(known)
+        content += " once its filter is applied"  # nobody is dropped silently
+    for_it = method_named(method).defaults.get(known)
     if not for_it:
-        return f"the method's own ({why}, for which it has no others)"
+        return f"what {method} has for any data ({content}, for which it has nothing else)"
     kept = [f"{name} = {value}" for name, value in for_it.items() if settings.method_options.get(name) == value]
-    return f"{known}'s ({why}): {', '.join(kept) or 'all of them overruled by options'}"
+    return f"what {method} has for {known} ({content}): {', '.join(kept) or 'all of it overruled by options'}"
 
 
 def has_devices(method: str) -> bool:
@@ -200,7 +219,7 @@ def has_devices(method: str) -> bool:
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}
-_SAID -= {"known", "content_hash", "source", "reading", "facts"}
+_SAID -= {"known", "content_hash", "source", "reading", "facts", "fitted"}
 """Fields that a user says as they are."""
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from confed.data.reading import Reading
 from confed.data.registry import has_domains
 from confed.data.sources import Notice
 from confed.errors import ConfedError
@@ -27,7 +28,7 @@ def trained(
     users: Sequence[str] = (),
     listener: Listener | None = None,
     notice: Notice | None = None,
-    **reading: str,
+    **reading: Unpack[Reading],
 ) -> tuple[Run, bool]:
     """The newest finished run below `out` that is what a fresh one would be, or else a fresh one; and whether it is
     fresh. `users` are those for whom it is wanted: who is not in the data is missed before anything is trained.

@@ -203,19 +203,35 @@ def test_other_data_under_the_same_name_is_refused(result, failure, tmp_path):
     said = failure("recommend", "a", "--user", "7")
     assert "own.csv is not the data this run was started with" in said and "a run keeps no copy" in said
     assert "`confed recommend own.csv` does" in said and "--data" in said
-    said = failure("run", "--resume", "a", "--rounds", 3)
-    assert "restore the data, or start a new run" in said and "--data" not in said
+    assert "start a new run, or say with --data" in failure("run", "--resume", "a", "--rounds", 3)
     assert result("recommend", "a", "--user", "7", "--data", "old.csv")["items"] == before
     assert "nothing was learned" in failure("similar", "a", "3", "--data", "old.csv"), "the data is found"
-    assert "--data own.csv is not the data that a was trained on, either" in failure(
-        "recommend", "a", "--user", "7", "--data", "own.csv"
-    )
-    assert "--data is for a run whose data has changed" in failure("recommend", "own.csv", "--user", "7", "--data", "x")
+    said = failure("recommend", "a", "--user", "7", "--data", "own.csv")
+    assert "--data own.csv is not what the run was trained on, either" in said
+    for line in (("recommend", "own.csv", "--user", "7"), ("run", "pfedrec", "own.csv")):
+        assert "--data is for a run whose data has changed" in failure(*line, "--data", "x")
+    assert result("run", "--resume", "a", "--rounds", 3, "--data", "old.csv")["rounds"] == 3
+    assert result("run", "--resume", "a", "--rounds", 4)["rounds"] == 4, "from then on it is known where the data is"
+
+
+def test_no_whole_path_is_written_down(result, tmp_path, monkeypatch):
+    """A folder that is shown around says nothing about the machine; it finds its data, also from elsewhere."""
+    rows = [f"{u},{i},{i}" for u in range(30) for i in range(u % 5, 60, 5)]
+    (tmp_path / "shelf").mkdir()
+    (tmp_path / "shelf" / "own.csv").write_text("\n".join(["user,item,timestamp", *rows]))
+    result("run", "fedmf", tmp_path / "shelf" / "own.csv", "--rounds", 2, "--folder", tmp_path / "a", *FEW)
+    result("report", tmp_path / "a")
+    for file in ("config.toml", "summary.json", "metrics.jsonl", "report.html", "checkpoint/manifest.json"):
+        assert str(tmp_path) not in (tmp_path / "a" / file).read_text("utf-8")
+    assert 'source = "./../shelf/own.csv"' in (tmp_path / "a" / "config.toml").read_text()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert result("recommend", tmp_path / "a", "--user", "7")["items"]
 
 
 @pytest.mark.parametrize("beside", [["--seed", 0], ["--out", "x"], ["--checkpoint-seconds", 0], ["--set", "dim=4"]])
 def test_resume_takes_nothing_else(failure, beside):
-    beside_it = "only --rounds, --engine, --workers, --address and --json may stand beside it"
+    beside_it = "only --rounds, --engine, --workers, --address, --data and --json may stand beside it"
     assert beside_it in failure("run", "--resume", "a", *beside)
 
 

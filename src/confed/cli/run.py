@@ -9,6 +9,7 @@ from typing import Annotated, Any, Unpack, get_type_hints
 import typer
 
 from confed.cli import complete
+from confed.cli.finished import Data
 from confed.cli.options import (
     DATASET,
     RUNS,
@@ -31,7 +32,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.methods.registry import require_method
 from confed.toml import parse_option, read_toml
 
-_BESIDE_RESUME = ("rounds", "engine", "workers", "address")
+_BESIDE_RESUME = ("rounds", "engine", "workers", "address", "data")
 
 
 @unpacked
@@ -60,13 +61,16 @@ def run(
         Path | None,
         typer.Option("--resume", help="Go on with the run in this folder.", autocompletion=complete.runs),
     ] = None,
+    data: Data = None,
     as_json: Json = False,
     **told: Unpack[Training],
 ) -> None:
     """Train a method on a dataset, evaluate it every round, and keep the run in a folder."""
     if resume is not None:
-        _show(_resumed(resume, told), as_json)
+        _show(_resumed(resume, told, data), as_json)
         return
+    if data is not None:
+        raise ConfedError("--data is for a run whose data has changed or moved: it stands beside --resume")
     if folder is not None and seeds > 1:
         raise ConfedError("--folder holds one run: use --out with --seeds")
     said = {"method": method, "dataset": dataset, "seed": seed}
@@ -77,16 +81,16 @@ def run(
     _show(_trained(chosen, seeds, places), as_json)
 
 
-def _resumed(folder: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+def _resumed(folder: Path, told: Mapping[str, Any], data: str | None) -> dict[str, Any]:
     if on_the_line() - {"resume", "as_json", *_BESIDE_RESUME}:
         raise ConfedError(
-            "--resume takes the run's own settings: only --rounds, --engine, --workers, --address and --json may "
-            "stand beside it"
+            "--resume takes the run's own settings: only --rounds, --engine, --workers, --address, --data and --json "
+            "may stand beside it"
         )
     with loading():
         from confed.runs import api
     with live_progress() as listener:
-        return api.resume(folder, **told, listener=listener, notice=notice).summary
+        return api.resume(folder, **told, data=data, listener=listener, notice=notice).summary
 
 
 def _require_both(chosen: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,14 @@ def whereabouts(source: Any) -> str | None:
         files = domain_files(_SEPARATOR.split(str(source)))
         return ",".join(f"{domain}={file.absolute()}" for domain, file in files.items())
     return str(path.absolute())
+
+
+def each_file(source: str, change: Callable[[str], str]) -> str:
+    """A source that is one file, or files of several domains, with every path changed."""
+    if PAIR.match(source) is None:
+        return change(source)
+    pairs = (pair.partition("=") for pair in _SEPARATOR.split(source))
+    return ",".join(f"{domain.strip()}={change(path.strip())}" for domain, _, path in pairs)
 
 
 def domain_files(pairs: Iterable[str]) -> dict[str, Path]:

@@ -16,7 +16,7 @@ from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.reading import READING, Reading
 from confed.data.recognition import identified
-from confed.data.registry import has_domains, load, whereabouts
+from confed.data.registry import each_file, has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
 from confed.errors import ConfedError, StoppedError
 from confed.methods.registry import method_named
@@ -29,7 +29,7 @@ from confed.runs.loop import Listener, is_over
 from confed.runs.memory import reset_peak
 from confed.runs.offers import Recommendation
 from confed.runs.pooling import pool
-from confed.runs.prepare import ACTS_ALWAYS, Experiment
+from confed.runs.prepare import ACTS_ALWAYS, Experiment, moved
 from confed.runs.settings import Settings, followed, has_devices, placed, resolve, unknown_option, validated
 
 DEFAULT_METHOD = "fedmf"
@@ -162,8 +162,12 @@ def _completed(told: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name(dataset: Any) -> str:
-    """What a run calls its data."""
-    return str(dataset) if isinstance(dataset, str | Path) else IN_MEMORY
+    """What a run calls its data: of files that are named by whole paths, their names."""
+    if not isinstance(dataset, str | Path):
+        return IN_MEMORY
+    if whereabouts(dataset) is None:
+        return str(dataset)
+    return each_file(str(dataset), lambda file: Path(file).name if Path(file).expanduser().is_absolute() else file)
 
 
 def _said(**options: Any) -> dict[str, Any]:
@@ -225,20 +229,24 @@ def resume(
     engine: str | None = None,
     workers: int | None = None,
     address: str | None = None,
+    data: Any = None,
     listener: Listener | None = None,
     notice: Notice | None = None,
 ) -> Run:
     """Go on with a run that was broken off; ends as the unbroken run would. With `rounds`, to that round: who says how
     many gets them, whatever the run's patience. It may go on at another place (`engine`) or with other `workers`.
+    `data` is what it was trained on, where that is not any more where it was.
     """
     reset_peak()
     folder = RunFolder.open(Path(path))
     with folder.held():
         said = {"rounds": rounds, "engine": engine, "workers": workers, "address": address}
-        return _gone_on(folder, said, listener, notice)
+        return _gone_on(folder, said, data, listener, notice)
 
 
-def _gone_on(folder: RunFolder, said: Mapping[str, Any], listener: Listener | None, notice: Notice | None) -> Run:
+def _gone_on(
+    folder: RunFolder, said: Mapping[str, Any], data: Any, listener: Listener | None, notice: Notice | None
+) -> Run:
     settings = folder.settings()
     gather(folder)
     progress = folder.load_progress()
@@ -247,7 +255,9 @@ def _gone_on(folder: RunFolder, said: Mapping[str, Any], listener: Listener | No
         more = f"--rounds, with more than its {progress.round}, goes on with it"
         announce(f"{folder.path}: the run is finished; {more}", notice)
         return Run(folder)
-    experiment = Experiment.prepare(settings, folder.data())
+    if data is not None:
+        settings = settings.model_copy(update={"source": whereabouts(data)})
+    experiment = Experiment.prepare(settings, folder.data() if data is None else moved(settings, data))
     folder.write_settings(experiment.settings)
     execute(experiment, folder, listener)
     return Run(folder, experiment)

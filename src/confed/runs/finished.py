@@ -13,9 +13,7 @@ import torch
 from torch import Tensor
 
 from confed.clients.replay import Replay
-from confed.data.domains import Domains
-from confed.data.interactions import ONLY, Interactions
-from confed.data.registry import load
+from confed.data.interactions import ONLY
 from confed.data.sources import Notice, announce
 from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
@@ -24,7 +22,7 @@ from confed.models.silo import Silo
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
 from confed.runs.offers import Offers, Progress, Recommendation
-from confed.runs.prepare import Experiment
+from confed.runs.prepare import Experiment, moved
 from confed.scoring import Scorer
 
 if TYPE_CHECKING:
@@ -289,16 +287,6 @@ class Run:
     def _prepared(self) -> Experiment:
         """The data and the model, loaded once."""
         if self._experiment is None:
-            data = self.folder.data() if self._data is None else self._moved()
+            data = self.folder.data() if self._data is None else moved(self.settings, self._data)
             self._experiment = Experiment.prepare(self.settings, data, done=True)
         return self._experiment
-
-    def _moved(self) -> Interactions | Domains:
-        """The run's data from where somebody says that it is."""
-        data = load(self._data, **self.settings.reading, notice=lambda _: None)
-        if data.content_hash != self.settings.content_hash:
-            raise ConfedError(
-                f"--data {self._data} is not the data that {self.folder.path} was trained on, either: give a copy as "
-                f"old as the run"
-            )
-        return data

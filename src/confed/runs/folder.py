@@ -7,7 +7,8 @@ another run is refused, not used. One process at a time writes here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
+from confed.data.registry import each_file
 from confed.errors import ConfedError, DamagedError
 from confed.files import sweep_drafts, unwritable_said, written_beside
 from confed.locks import LOCK_FILES, locked
@@ -106,12 +108,27 @@ class RunFolder:
         return self.path / "summary.json"
 
     def write_settings(self, settings: Settings) -> None:
-        write_text(self.config_path, with_seal(settings.to_toml()))
+        """Where the data lies is told as seen from here: whole paths are nobody else's business."""
+        write_text(self.config_path, with_seal(self._with_source(settings, self._seen_from_here).to_toml()))
 
     def settings(self) -> Settings:
         with _remedy("undo the change: what may be said anew is said beside --resume, such as --rounds and --engine"):
             without_seal(read_text(self.config_path), self.config_path)
-        return Settings.from_toml(self.config_path)
+        return self._with_source(Settings.from_toml(self.config_path), self._whole)
+
+    def _with_source(self, settings: Settings, change: Callable[[str], str]) -> Settings:
+        if settings.source is None:
+            return settings
+        return settings.model_copy(update={"source": each_file(settings.source, change)})
+
+    def _whole(self, file: str) -> str:
+        return os.path.abspath(self.path / file)  # noqa: PTH100 - links are not followed
+
+    def _seen_from_here(self, file: str) -> str:
+        try:
+            return os.path.join(".", os.path.relpath(file, self.path))  # noqa: PTH118 - a Path would drop the dot
+        except ValueError:
+            return Path(file).name  # on another drive
 
     def save_data(self, data: Interactions | Domains) -> None:
         """Keep a copy, so that the run can be opened again."""
@@ -206,7 +223,9 @@ class RunFolder:
             return self.log.lines(manifest.log if manifest else NOTHING)
 
     def save_summary(self, summary: Mapping[str, Any]) -> None:
-        write_text(self._summary_path, sealed_json({"run_id": self.run_id, **summary}))
+        """But for where it lies: folders may be moved."""
+        told = {name: value for name, value in summary.items() if name != "run_dir"}
+        write_text(self._summary_path, sealed_json({"run_id": self.run_id, **told}))
 
     @property
     def is_finished(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from confed.data.domain_split import split_domains
 from confed.data.domains import Domains
@@ -47,7 +48,7 @@ class Experiment:
         """Everything that can be wrong with data and settings is found here, before anything is written. A run that is
         `done` has shown that its method can do it.
         """
-        data = _loaded(settings, done=done) if data is None else data
+        data = _loaded(settings) if data is None else data
         _require_same_data(data, settings, done=done)
         _require_fit(settings, several=isinstance(data, Domains))
         whole = as_catalogued(data, settings.known)
@@ -96,7 +97,7 @@ def terms_of(settings: Settings) -> Terms:
     return Terms(settings.config(), settings.seed, settings.dtype, settings.chunk, settings.protocol.view)
 
 
-def _loaded(settings: Settings, *, done: bool) -> Interactions | Domains:
+def _loaded(settings: Settings) -> Interactions | Domains:
     """The data from where it was when the run began, or else by the name it was called."""
     if settings.source is None:
         return load(settings.dataset)
@@ -112,20 +113,25 @@ def _loaded(settings: Settings, *, done: bool) -> Interactions | Domains:
     try:
         return read(settings.dataset)
     except ConfedError as error:
-        elsewhere = "; say with --data where it is now" if done else ""
         raise ConfedError(
-            f"{error.message} (when the run began, its data was at {settings.source}){elsewhere}"
+            f"{error.message} (when the run began, its data was at {settings.source}); say with --data where it is now"
         ) from None
+
+
+def moved(settings: Settings, data: Any) -> Interactions | Domains:
+    """The run's data from where somebody says that it is."""
+    found = load(data, **settings.reading, notice=lambda _: None)
+    if found.content_hash != settings.content_hash:
+        raise ConfedError(f"--data {data} is not what the run was trained on, either: give a copy as old as the run")
+    return found
 
 
 def _require_same_data(data: Interactions | Domains, settings: Settings, *, done: bool) -> None:
     """A run keeps no copy of files, which may be private, and means nothing without them: items are places in it."""
     if not settings.content_hash or data.content_hash == settings.content_hash:
         return
-    remedy = "restore the data, or start a new run"
-    if done:
-        now = f"`confed recommend {settings.dataset}`"
-        remedy = f"train on what is there now ({now} does), or say with --data where a copy of the old data is"
+    now = f"train on what is there now (`confed recommend {settings.dataset}` does)" if done else "start a new run"
+    remedy = f"{now}, or say with --data where a copy of the old data is"
     raise ConfedError(
         f"{settings.dataset} is not the data this run was started with: its content hash is "
         f"{data.content_hash[:12]}…, the run's is {settings.content_hash[:12]}…, and a run keeps no copy. If rows came "

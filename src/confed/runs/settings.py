@@ -77,10 +77,14 @@ class Settings(BaseModel):
         told = self.model_dump(mode="json", exclude=_NO_MATTER) | {"time": self.reading.get("time")}
         return digest_of(json.dumps(told, sort_keys=True).encode())
 
+    def without_source(self) -> Settings:
+        """For those who need not know where the data lies."""
+        return self.model_copy(update={"source": None})
+
     def without_whereabouts(self) -> Settings:
-        """The same run, for those who need not know where the data lies and what it looks like."""
+        """For those who need not know what it looks like, either."""
         reading: Reading = {"time": self.reading["time"]} if "time" in self.reading else {}
-        return self.model_copy(update={"source": None, "reading": reading, "facts": None})
+        return self.without_source().model_copy(update={"reading": reading, "facts": None})
 
     def config(self) -> MethodConfig:
         return validated(method_named(self.method).config_class, self.method_options, f"method {self.method}")

@@ -60,7 +60,7 @@ class Limit:
 
 
 def in_bytes(number: int) -> str:
-    value, units = float(number), ["bytes", "kB", "MB", "GB", "TB"]
+    value, units = float(min(number, 10**30)), ["bytes", "kB", "MB", "GB", "TB"]
     while value >= 1000 and len(units) > 1:
         value /= 1000
         units.pop(0)

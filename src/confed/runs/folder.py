@@ -7,6 +7,7 @@ checkpoint is one safetensors file; its header carries the run's progress, so th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -18,12 +19,15 @@ from torch import Tensor
 
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
+from confed.data.registry import domain_names, has_domains
+from confed.data.shelf import PAIR
 from confed.errors import ConfedError
 from confed.files import written_beside
 from confed.runs.settings import Settings
 from confed.tensors import load_tensors, save_tensors
 
 _STATE, _BEST, _RANKS = "state/", "best/", "ranks/"
+_LONGEST = 40  # characters of four bytes at most; a name may have 255 bytes
 
 
 @dataclass(frozen=True)
@@ -236,15 +240,20 @@ def _load(path: Path, prefix: str) -> tuple[dict[str, Tensor], Progress]:
 
 def _name(settings: Settings) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    return f"{settings.method}-{_short(settings.dataset)}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
+    method, dataset, protocol = map(_component, (settings.method, _short(settings.dataset), settings.protocol.name))
+    return f"{method}-{dataset}-{protocol}-seed{settings.seed}-{stamp}"
 
 
 def _short(dataset: str) -> str:
-    """Of a path its last name, of `book=shelf/a.csv,music=b.csv` the domains, of `synthetic:users=10` all but signs."""
-    parts = dataset.split(",")
-    if not dataset.startswith("synthetic:") and all("=" in part for part in parts):
-        return "-".join(part.partition("=")[0] for part in parts)
-    return Path(dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
+    """Of a path its last name, of `book=shelf/a.csv,music=b.csv` the domains, of `synthetic:users=10` all of it."""
+    if PAIR.match(dataset) and has_domains(dataset):
+        return "-".join(domain_names(dataset))
+    return Path(dataset).name.replace("=", "")
+
+
+def _component(text: str) -> str:
+    """Part of the name of a folder, whatever somebody calls a file: no other folder, nothing that a terminal obeys."""
+    return re.sub(r"[^\w.]+|\.{2,}", "-", text)[:_LONGEST].strip("-.") or "data"
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

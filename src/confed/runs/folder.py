@@ -17,6 +17,7 @@ from typing import Any
 from safetensors import SafetensorError
 from torch import Tensor
 
+from confed.data.contents import exists
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.registry import domain_names, has_domains
@@ -76,7 +77,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         folder = cls(path)
-        if not folder.config_path.is_file():
+        if not exists(folder.config_path):
             raise ConfedError(f"{path}: not a run folder (it has no config.toml); `confed run` makes one")
         return folder
 

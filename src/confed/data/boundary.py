@@ -6,6 +6,7 @@ Values that are known to be wrong are found before (values.py), with the row and
 from __future__ import annotations
 
 import csv
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from contextlib import contextmanager
 import polars as pl
 
 from confed.errors import ConfedError
+
+# pandas and Arrow know time zones such as +05:30, polars does not; only the moment counts, whatever its zone is called.
+os.environ.setdefault("POLARS_IGNORE_TIMEZONE_PARSE_ERROR", "1")
 
 _RAISED = (pl.exceptions.PolarsError, csv.Error, zlib.error, OSError, ValueError, ArithmeticError, RecursionError)
 """Not TypeError, KeyError and the like: these are bugs of ours."""

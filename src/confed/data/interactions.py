@@ -111,20 +111,23 @@ class Interactions:
         if isinstance(source, Interactions):
             refuse([*(columns or ()), *reading], source.name, "an Interactions")
             return source
-        named = {**(columns or {}), **{role: reading.pop(role) for role in ROLES if reading.get(role)}}
+        told = {role: reading.pop(role, None) for role in ROLES}
+        named = {**(columns or {}), **{role: name for role, name in told.items() if name is not None}}
+        label = "the data frame"
         if isinstance(source, str | Path):
+            label = str(source)
             require_roles(named)
             table = readers.read(source, **named, **reading)
             name = name or table.name or Path(source).name.split(".")[0]
         elif files := reading.keys() - {"date_order"}:
-            raise ConfedError(f"{', '.join(sorted(files))}: these options are for files, the source is a frame")
+            raise ConfedError(f"{label}: {', '.join(sorted(files))}: these options are for files")
         else:
-            with in_our_words("the data frame", "frame", "make its columns text or numbers"):
+            with in_our_words(label, "frame", "make its columns text or numbers"):
                 table = from_frame(_as_polars(source), named, **reading)
         for note in table.notes:
             (notice or _say_once)(f"notice: {note}")
         return cls(
-            frame=_with_stamps(table, time, name or "data"),
+            frame=_with_stamps(table, time, label),
             time=time or table.time,
             name=name or "data",
             titles=table.titles if titles is None else titles,
@@ -229,12 +232,12 @@ def _running_number() -> pl.Expr:
     return pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("user")
 
 
-def _with_stamps(table: Table, time: Time | None, name: str) -> pl.DataFrame:
+def _with_stamps(table: Table, time: Time | None, label: str) -> pl.DataFrame:
     if "timestamp" in table.frame.columns:
         return table.frame
     if time == "real":
         raise ConfedError(
-            f"{name}: time=real needs a column of time stamps; name it with --timestamp-column, "
+            f"{label}: time=real needs a column of time stamps; name it with --timestamp-column, "
             "or say time=order (--time order) if the rows are in chronological order"
         )
     return table.frame.with_columns(timestamp=_running_number())

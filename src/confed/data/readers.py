@@ -45,7 +45,7 @@ def read(
     03/04/2024 is a day of April (dmy) or of March (mdy).
     """
     path = Path(path)
-    given = {role: name for role, name in zip(ROLES, (user, item, rating, timestamp), strict=True) if name}
+    given = {role: name for role, name in zip(ROLES, (user, item, rating, timestamp), strict=True) if name is not None}
     if format is not None and format not in _ALL_FORMATS:
         raise unknown_name("file format", format, _ALL_FORMATS)
     with in_our_words(str(path), "file", "mend it, or save it in another format, such as CSV"):

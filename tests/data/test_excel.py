@@ -170,3 +170,23 @@ def test_too_many_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("CONFED_MAX_COLUMNS", "2")
     with pytest.raises(ConfedError, match=r"a\.xlsx has so many columns: 3, the limit is 2"):
         read(workbook(tmp_path / "a.xlsx", GOOD))
+
+
+def test_cells_that_do_not_say_where_they_are(tmp_path: Path) -> None:
+    """They follow each other; a million rows of a thousand cells take the room of all."""
+    path = workbook(tmp_path / "a.xlsx", GOOD)
+    narrow = b"".join(b"<row><c><v>%d</v></c><c><v>2</v></c></row>" % number for number in range(1_000))
+    wide = b'<x:row r = "1000000">%b</x:row>' % (b"<x:c><v>1</v></x:c>" * 16_000)
+    sheet = b'<?xml version="1.0"?><worksheet><sheetData>%b</sheetData></worksheet>'
+    with pytest.raises(ConfedError, match=r"a\.xlsx would take, with 1,000,000 rows and 16,000 columns"):
+        read(rewritten(path, {"xl/worksheets/sheet1.xml": sheet % wide}))
+    with pytest.raises(ConfedError, match=r"a\.xlsx: no column looks like the user id"):
+        read(rewritten(path, {"xl/worksheets/sheet1.xml": sheet % narrow}))
+
+
+def test_a_workbook_without_sheets(tmp_path: Path) -> None:
+    """Found by the harness of faults: polars looks for the first of none."""
+    path = workbook(tmp_path / "a.xlsx", GOOD)
+    book = b'<?xml version="1.0"?><workbook><sheets/></workbook>'
+    with pytest.raises(ConfedError, match=r"a\.xlsx: not a readable Excel file \(.*\); save it again, or as CSV"):
+        read(rewritten(path, {"xl/workbook.xml": book}))

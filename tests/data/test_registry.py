@@ -642,3 +642,20 @@ def test_a_domain_that_cannot_be_fetched_says_what_it_is_made_from(tmp_path, mon
     monkeypatch.setenv("CONFED_CACHE", str(tmp_path))
     with pytest.raises(ConfedError, match=r"columns user,item, made from dataset/game_video/.*CDRIB"):
         load_domains("amazon-game-video")
+
+
+def test_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.write_text("a file where the folder should be")
+    with pytest.raises(ConfedError, match=r"cannot be written \(.*\); .*set CONFED_CACHE to another folder"):
+        import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "mine")
+    with pytest.raises(ConfedError, match=r"use letters, .* at most 100"):
+        import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "x" * 101)
+
+
+@pytest.mark.parametrize(
+    "told", ["{", "[]", "[" * 100_000, '{"name": "x", "domains": {"a": 3}}', '{"domains": 3}', "\udcff"]
+)
+def test_a_damaged_folder_of_domains(tmp_path: Path, told: str) -> None:
+    (tmp_path / "domains.json").write_text(told, "utf-8", errors="surrogateescape")
+    with pytest.raises(ConfedError, match=r"domains\.json: damaged"):
+        load(tmp_path)

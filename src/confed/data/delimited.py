@@ -108,7 +108,8 @@ class Text:
         rows = [fields for _, fields in self.records()]
         if not rows:
             raise ConfedError(f"{self.path} has a header but no rows: expected one interaction per line")
-        return [pl.Series([fields[place] for fields in rows], dtype=pl.String) for place in places]
+        columns = (pl.Series([fields[place] for fields in rows], dtype=pl.String) for place in places)
+        return [self._as_written(column) for column in columns]
 
     def _as_written(self, column: pl.Series) -> pl.Series:
         """A separator between quotation marks is part of a value."""
@@ -159,7 +160,7 @@ class Text:
         try:
             for fields in lines:
                 if fields:
-                    yield start, [field.replace(self.separator, self.written) for field in fields]
+                    yield start, fields
                 start = lines.line_num + 1
         except csv.Error as error:
             raise ConfedError(

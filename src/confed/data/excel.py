@@ -20,8 +20,10 @@ from confed.data.limits import BYTES, COLUMNS
 from confed.data.values import Table, from_frame, typed
 from confed.errors import ConfedError
 
-_CELL = re.compile(rb"""<c\b[^<>]*?\br=["']([A-Za-z]{1,3})(\d{1,7})["'][^<>]*(?<!/)>""")
-_ROW = re.compile(rb"""<row\b[^<>]*?\br=["'](\d{1,7})["']""")
+_CELL = re.compile(rb"""<(?:\w+:)?c\b[^<>]*?\br\s*=\s*["']([A-Za-z]{1,3})(\d{1,7})["'][^<>]*(?<!/)>""")
+_ROW = re.compile(rb"""<(?:\w+:)?row\b[^<>]*?\br\s*=\s*["'](\d{1,7})["']""")
+_NEXT_CELL = re.compile(rb"""<(?:\w+:)?c\b(?![^<>]*\br\s*=)[^<>]*(?<!/)>""")
+"""A cell that does not say where it is, but follows another."""
 _CELL_SIZE = 32  # bytes that fastexcel takes for a cell, blank ones between filled ones too
 _CHUNK = 1 << 20
 
@@ -68,7 +70,7 @@ def _sheet(path: Path, data: bytes, **options: Any) -> pl.DataFrame:
             data, drop_empty_rows=False, drop_empty_cols=False, raise_if_empty=False, **options
         )
         return sheet
-    except (FastExcelError, pl.exceptions.PolarsError, *_DAMAGED) as error:
+    except (FastExcelError, pl.exceptions.PolarsError, LookupError, *_DAMAGED) as error:
         raise ConfedError(f"{path}: not a readable Excel file ({reason(error)}); save it again, or as CSV") from error
 
 
@@ -112,12 +114,17 @@ def _tags(book: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 def _extent(pieces: Iterator[bytes]) -> tuple[int, int]:
     """The last row and the last column of a sheet that hold something."""
-    last, names = 0, set[bytes]()
+    last = widest = here = 0
+    names = set[bytes]()
     for piece in pieces:
         cells = _CELL.findall(piece)
         names.update(column for column, _ in cells)
         last = max([last, *(int(row) for _, row in cells), *map(int, _ROW.findall(piece))])
-    return last, max(map(_number, names), default=0)
+        if _NEXT_CELL.search(piece):
+            for number, row in enumerate(re.split(rb"<(?:\w+:)?row\b", piece)):
+                here = (0 if number else here) + len(_NEXT_CELL.findall(row))
+                widest = max(widest, here)
+    return last, max([widest, *map(_number, names)])
 
 
 def _number(column: bytes) -> int:

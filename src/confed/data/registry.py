@@ -282,8 +282,8 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
 
 def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool = False) -> Path:
     """Keep `data` in the cache so that `load(name)` finds it."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ConfedError(f"--name {name!r}: use letters, digits, dots, dashes and underscores")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise ConfedError(f"--name {name[:100]!r}: use letters, digits, dots, dashes and underscores, at most 100")
     if name in REGISTRY or name in DOMAINS or name == "synthetic":
         raise ConfedError(f"--name {name!r} is the name of a registered dataset: choose another")
     if name in imported() and not overwrite:
@@ -291,14 +291,19 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
             f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
         )
     file, folder = (sources.cache_dir() / IMPORTED / stored for stored in (f"{name}.parquet", name))
-    if isinstance(data, Domains):
-        replace(data, name=name).save(folder)
-        file.unlink(missing_ok=True)
-        return folder
-    replace(data, name=name).save(file)
-    if is_domain_folder(folder):
-        shutil.rmtree(folder)
-    return file
+    several = isinstance(data, Domains)
+    try:
+        replace(data, name=name).save(folder if several else file)
+        if several:
+            file.unlink(missing_ok=True)
+        elif is_domain_folder(folder):
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise ConfedError(
+            f"{error.filename or folder.parent}: cannot be written ({error.strerror or error}); make room or rights "
+            "there, or set CONFED_CACHE to another folder"
+        ) from None
+    return folder if several else file
 
 
 def remove_import(name: str) -> tuple[Path, int]:

@@ -398,6 +398,14 @@ def test_separators_of_several_bytes_may_stand_between_quotation_marks(tmp_path:
         assert rows(path, separator=separator) == [("a", f"x{separator}\x1fy", 4.0)]
 
 
+def test_many_empty_fields_take_more_than_their_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONFED_MAX_BYTES", "1000000")
+    path = write(tmp_path, "a.csv", "user,item" + "," * 1000 + ("\n1,2" + "," * 1000) * 100)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(ConfedError, match=r"a\.csv would take 1\.6\d+ MB, the limit is 1 MB"):
+        read(path)
+
+
 def test_control_characters_of_every_kind(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", "user::item\na::\x1c\x1d\x1e\x1f\n")
     with pytest.raises(ConfedError, match=r"a\.csv: holds control characters of every kind"):

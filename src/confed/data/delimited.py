@@ -19,7 +19,7 @@ import polars as pl
 from confed.data.columns import ROLES, places_by_name, places_by_number
 from confed.data.contents import first_line
 from confed.data.dates import DateOrder, is_date
-from confed.data.limits import COLUMNS, HEADER
+from confed.data.limits import BYTES, CELL, COLUMNS, HEADER
 from confed.data.values import Table, typed
 from confed.errors import ConfedError
 
@@ -88,6 +88,7 @@ class Text:
         named = separator or kind.separator or _sniff_separator(first)
         single = named if len(named.encode()) == 1 else _stand_in(path, text)
         layout = cls(path, text.replace(named, single), single, named, kind.quote)
+        BYTES.require((layout.text.count(single) + text.count("\n")) * CELL, f"{path} would take")
         line, fields = next(layout._all_records())
         COLUMNS.require(len(fields), f"{path} has so many columns:")
         if len(fields) < 2:

@@ -12,11 +12,9 @@ import polars as pl
 
 from confed.data.columns import places_by_name
 from confed.data.dates import DateOrder
-from confed.data.limits import BYTES, COLUMNS, DEPTH
+from confed.data.limits import BYTES, CELL, COLUMNS, DEPTH
 from confed.data.values import Table, typed
 from confed.errors import ConfedError
-
-_CELL = 16  # bytes that a value takes in memory at least
 
 
 def read_json_lines(path: Path, text: str, given: Mapping[str, str], date_order: DateOrder | None) -> Table:
@@ -45,7 +43,7 @@ def read_json_lines(path: Path, text: str, given: Mapping[str, str], date_order:
 def _places(path: Path, text: str, names: list[str], given: Mapping[str, str]) -> dict[str, int]:
     COLUMNS.require(len(names), f"{path} has so many different keys:")
     places = places_by_name(names, given, str(path))
-    BYTES.require((text.count("\n") + 1) * len(places) * _CELL, f"{path} would take")
+    BYTES.require((text.count("\n") + 1) * len(places) * CELL, f"{path} would take")
     return places
 
 

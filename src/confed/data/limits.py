@@ -76,6 +76,8 @@ def _quarter_of_memory() -> int:
 
 BYTES = Limit("CONFED_MAX_BYTES", _quarter_of_memory, in_bytes)
 """Of one source, decompressed: of a file, a download, or made-up data."""
+CELL = 16
+"""Bytes that a value takes in memory at least, however short it is in the file."""
 COLUMNS = Limit("CONFED_MAX_COLUMNS", lambda: 10_000, "{:,}".format)
 HEADER = Limit("CONFED_MAX_HEADER", lambda: 1 << 20, in_bytes)
 """The line that names the columns of a text."""

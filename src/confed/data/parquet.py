@@ -18,7 +18,7 @@ from confed.data.catalogue import PseudoTime, Time
 from confed.data.columns import places_by_name
 from confed.data.contents import require_file
 from confed.data.dates import DateOrder
-from confed.data.limits import BYTES, COLUMNS
+from confed.data.limits import BYTES, CELL, COLUMNS
 from confed.data.values import Table, typed
 from confed.errors import ConfedError
 
@@ -26,7 +26,6 @@ METADATA_KEY = "confed"
 """Files of ours carry under this key what four columns cannot say (see `Interactions.save`)."""
 
 _MAGIC = b"PAR1"
-_CELL = 16  # bytes that a value takes in memory at least, however small it is in the file
 
 
 def read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | None) -> Table:
@@ -89,7 +88,7 @@ class _Footer:
     def size(self, columns: list[str]) -> int:
         """The bytes that these columns take when they are unpacked."""
         packed_away = sum(size for column, size in self._unpacked if column in columns)
-        return packed_away + self.rows * len(columns) * _CELL
+        return packed_away + self.rows * len(columns) * CELL
 
 
 def _footer(path: Path, size: int) -> _Footer:

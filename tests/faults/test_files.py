@@ -13,7 +13,7 @@ from tests.faults.files import Case, cases, cases_of, groups, outcome
 SEED, EACH = 7, 20
 
 
-@pytest.mark.parametrize(("reader", "column"), groups(), ids="/".join)
+@pytest.mark.parametrize(("reader", "column"), groups())
 def test_a_malformed_file_is_read_as_it_is_or_refused_with_its_name(reader: str, column: str, tmp_path: Path) -> None:
     found = [(case, outcome(case, tmp_path)) for case in cases_of(SEED, reader, column, EACH)]
     assert not [(case.name, case.options, told.what) for case, told in found if not told.held]

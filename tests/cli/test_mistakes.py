@@ -5,6 +5,7 @@ behind, no traceback.
 import polars as pl
 import pytest
 
+LONG = "x" * 300
 TINY = "synthetic:users=40,items=80,seed=2"
 GOOD = [
     ("customer", "product", "when"),
@@ -21,6 +22,7 @@ FILES = {
     "ragged.csv": "customer,product\nK-1,W1\nK-1,W2,W3\n",
     "nobody.csv": "customer,product\nK-1,W1\n,W2\n",
     "short.csv": "customer,product\nK-1,W1\nK-2,W2\n",
+    "twice.csv": "customer,product,customer\nK-1,W1,K-2\n",
     "bad.toml": "method = \n",
     "bad.jsonl": '{"user": "a", "item": "x"}\n{"user": \n',
 }
@@ -42,6 +44,11 @@ MISTAKES = {
         ("pfedrec nobody.csv", "nobody.csv, line 3: the user id is empty"),
         ("pfedrec short.csv", "nobody has 3 items"),
         ("pfedrec bad.jsonl", "bad.jsonl, line 2"),
+        ("pfedrec twice.csv", "twice.csv: columns 1 and 3 are both called 'customer'"),
+        ("pfedrec /dev/zero", "/dev/zero is a device"),
+        (f"pfedrec {LONG}.csv", "File name too long"),
+        ("pfedrec ~nobody-has-this-name/a.csv", "no such file"),
+        ("pfedrec synthetic:items=10000000000000", "would take 640 TB, the limit is"),
         ("pfedrec good.csv --user-column who", "there is no column 'who'"),
         ("pfedrec good.csv --date-order dym", "did you mean mdy or dmy"),
         (f"pfedrec {TINY} --set dmi=4", "did you mean dim"),
@@ -80,6 +87,7 @@ MISTAKES = {
         ("good.csv", "say for whom"),
         ("--user 1", "say a run folder or a dataset"),
         ("god.csv --user 1", "god.csv"),
+        (f"{LONG} --user 1", "unknown dataset"),
         (". --user 1", "if it holds run folders, say --latest"),
         ("--latest --user 1", "holds no finished run"),
         ("good.csv --all", "--all and --out belong together"),
@@ -94,6 +102,7 @@ MISTAKES = {
         ("nowhere 1", "not a run folder"),
         ("nowhere 1 2", "say a run folder and one item"),
         ("--latest 1", "runs: holds no finished run"),
+        (f"{LONG} 1", "not a run folder"),
         (". 1", "not a run folder"),
         ("nowhere 1 -k 0", "0 is not in the range"),
     ],
@@ -120,6 +129,8 @@ MISTAKES = {
         ("describe good.csv --separator ;", "good.csv"),
         ("describe good.csv --format cvs", "did you mean csv"),
         ("describe good.csv --encoding utf-99", "utf-99"),
+        ("describe good.csv --encoding punycode", "unknown text encoding 'punycode' (--encoding)"),
+        ('describe good.csv --separator "', "fields cannot be separated by"),
         ("import good.csv", "Missing option '--name'"),
         ("import --name x", "give either one FILE, or --domain"),
         ("import good.csv --name ml-100k", "is the name of a registered dataset"),

@@ -162,3 +162,21 @@ def test_without_header_columns_are_numbers() -> None:
     assert places_by_number(["1", "2"], {"user": "2", "item": "1"}, "a") == {"user": 1, "item": 0}
     with pytest.raises(ConfedError, match="columns are numbers; 'who' is none"):
         places_by_number(["1", "2"], {"user": "who"}, "a")
+
+
+@pytest.mark.parametrize(
+    ("header", "given", "places"),
+    [
+        ("user,item,user", {}, "1 and 3"),
+        ("user,item,user", {"user": "user"}, "1 and 3"),
+        ("item,user,rating,rating,rating", {}, "3 and 4 and 5"),
+        ("who,item,who", {"user": "who"}, "1 and 3"),
+    ],
+)
+def test_two_columns_of_one_name_are_refused_with_their_places(header: str, given: dict[str, str], places: str) -> None:
+    with pytest.raises(ConfedError, match=rf"a\.csv: columns {places} are both called '\w+'; rename one of them"):
+        places_by_name(header.split(","), given, "a.csv")
+
+
+def test_names_that_nobody_needs_may_be_alike() -> None:
+    assert places_by_name(["user", "note", "item", "note"], {}, "a.csv") == {"user": 0, "item": 2}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,3 +97,97 @@ def test_the_content_is_that_of_any_other_format(tmp_path: Path) -> None:
     pl.DataFrame(rows, schema=names, orient="row", strict=False).write_csv(tmp_path / "a.csv")
     as_excel = Interactions.of(workbook(tmp_path / "a.xlsx", [names, *rows]))
     assert as_excel.content_hash == Interactions.of(tmp_path / "a.csv").content_hash
+
+
+# --- what Excel would not write ---------------------------------------------------------------------------------
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", [("user", None, "item", "user"), (1, 0, 2, 3)], down=2)
+    for told in ({}, {"user": "user"}):
+        with pytest.raises(ConfedError, match=r"a\.xlsx: columns 1 and 4 are both called 'user'; rename one of them"):
+            read(path, **told)
+    notes = workbook(tmp_path / "b.xlsx", [("user", "note", "item", "note", "item_1"), (1, 0, 2, 0, 0)])
+    assert read(notes).frame.rows() == [("1", "2", 1.0)]
+
+
+def test_a_cell_far_out_makes_no_large_sheet(tmp_path: Path) -> None:
+    """fastexcel would ask for half a terabyte and take the whole process with it."""
+    with xlsxwriter.Workbook(tmp_path / "a.xlsx") as book:
+        sheet = book.add_worksheet()
+        for row, values in enumerate([("user", "item"), (1, 2)]):
+            sheet.write_row(row, 0, values)
+        sheet.write(1_048_575, 16_383, "far out")
+    with pytest.raises(
+        ConfedError, match=r"a\.xlsx would take, with 1,048,576 rows and 16,384 columns, 549.8 GB, the limit is"
+    ):
+        read(tmp_path / "a.xlsx")
+
+
+def rewritten(path: Path, change: dict[str, bytes]) -> Path:
+    """A workbook some of whose parts are others."""
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()} | change
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name, content in parts.items():
+            book.writestr(name, content)
+    return path
+
+
+def test_rows_that_say_where_they_are(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", GOOD)
+    cells = b"".join(b"<c r='A%d'><v>1</v></c>" % number for number in (1, 2))
+    wide = b'<row r="1000000"><c r="XFD2"><v>1</v></c></row>'
+    sheet = b'<?xml version="1.0"?><worksheet><sheetData><row r="1">%b</row>%b</sheetData></worksheet>' % (cells, wide)
+    with pytest.raises(ConfedError, match=r"a\.xlsx would take, with 1,000,000 rows and 16,384 columns"):
+        read(rewritten(path, {"xl/worksheets/sheet1.xml": sheet}))
+
+
+def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = rewritten(workbook(tmp_path / "a.xlsx", GOOD), {"xl/media/image1.png": bytes(20_000_000)})
+    assert path.stat().st_size < 100_000
+    assert read(path).frame.rows() == ROWS
+    monkeypatch.setenv("CONFED_MAX_BYTES", "10000000")
+    with pytest.raises(ConfedError, match=r"a\.xlsx would take 20\.\d+ MB, the limit is 10 MB"):
+        read(path)
+
+
+def test_an_archive_that_lies_about_its_size(tmp_path: Path) -> None:
+    path = rewritten(workbook(tmp_path / "a.xlsx", GOOD), {"xl/media/image1.png": bytes(20_000_000)})
+    data = path.read_bytes()
+    path.write_bytes(data.replace((20_000_000).to_bytes(4, "little"), (200).to_bytes(4, "little")))
+    with pytest.raises(ConfedError, match=r"a\.xlsx: not a readable Excel file \(.*\); save it again"):
+        read(path)
+
+
+def test_archives_that_are_no_workbook(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
+        archive.writestr("content.xml", "<x/>")
+    with pytest.raises(ConfedError, match=r"a\.xlsx: not a readable Excel file \(it is no \.xlsx workbook\)"):
+        read(tmp_path / "a.xlsx")
+
+
+def test_too_many_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONFED_MAX_COLUMNS", "2")
+    with pytest.raises(ConfedError, match=r"a\.xlsx has so many columns: 3, the limit is 2"):
+        read(workbook(tmp_path / "a.xlsx", GOOD))
+
+
+def test_cells_that_do_not_say_where_they_are(tmp_path: Path) -> None:
+    """They follow each other; a million rows of a thousand cells take the room of all."""
+    path = workbook(tmp_path / "a.xlsx", GOOD)
+    narrow = b"".join(b"<row><c><v>%d</v></c><c><v>2</v></c></row>" % number for number in range(1_000))
+    wide = b'<x:row r = "1000000">%b</x:row>' % (b"<x:c><v>1</v></x:c>" * 16_000)
+    sheet = b'<?xml version="1.0"?><worksheet><sheetData>%b</sheetData></worksheet>'
+    with pytest.raises(ConfedError, match=r"a\.xlsx would take, with 1,000,000 rows and 16,000 columns"):
+        read(rewritten(path, {"xl/worksheets/sheet1.xml": sheet % wide}))
+    with pytest.raises(ConfedError, match=r"a\.xlsx: no column looks like the user id"):
+        read(rewritten(path, {"xl/worksheets/sheet1.xml": sheet % narrow}))
+
+
+def test_a_workbook_without_sheets(tmp_path: Path) -> None:
+    """Found by the harness of faults: polars looks for the first of none."""
+    path = workbook(tmp_path / "a.xlsx", GOOD)
+    book = b'<?xml version="1.0"?><workbook><sheets/></workbook>'
+    with pytest.raises(ConfedError, match=r"a\.xlsx: not a readable Excel file \(.*\); save it again, or as CSV"):
+        read(rewritten(path, {"xl/workbook.xml": book}))

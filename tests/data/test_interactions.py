@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -306,3 +307,32 @@ def test_an_interactions_is_returned_as_it_is() -> None:
     assert Interactions.of(data) is data
     with pytest.raises(ConfedError, match=r"data: an Interactions takes no options, got user="):
         Interactions.of(data, user="who")
+
+
+def test_an_empty_name_is_no_column(tmp_path: Path) -> None:
+    """As a variable of a shell that was never set."""
+    path = tmp_path / "a.csv"
+    path.write_text("user,item\n1,2\n")
+    for source in (path, pl.read_csv(path)):
+        with pytest.raises(
+            ConfedError, match=r"(a\.csv|the data frame): there is no column ''; its columns are user, item"
+        ):
+            Interactions.of(source, user="")
+
+
+def test_errors_name_the_file_or_say_that_it_is_a_frame(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user,item\n1,2\n")
+    with pytest.raises(ConfedError, match=r'a\.csv: time="real" needs a column of time stamps'):
+        Interactions.of(path, time="real")
+    with pytest.raises(ConfedError, match=r"^the data frame: encoding, separator: these options are for files"):
+        Interactions.of(pl.read_csv(path), separator=";", encoding="utf-8")
+
+
+def test_a_moment_is_the_same_in_every_time_zone(tmp_path: Path) -> None:
+    """polars does not know +05:30, which pandas makes of such a text."""
+    stamps = pd.to_datetime(["2024-01-01T05:30:00+05:30", "2024-01-02T05:30:00+05:30"])
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "timestamp": stamps})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for source in (frame, pa.Table.from_pandas(frame), tmp_path / "a.parquet"):
+        assert Interactions.of(source).frame["timestamp"].to_list() == [1_704_067_200, 1_704_153_600]

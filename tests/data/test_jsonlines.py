@@ -87,3 +87,78 @@ def test_the_content_is_that_of_any_other_format(tmp_path: Path) -> None:
     numbers = [{**row, "user": int(row["user"])} for row in frame.to_dicts()]
     write(tmp_path, "a.jsonl", "\n".join(map(json.dumps, numbers)))
     assert len({Interactions.of(tmp_path / f"a.{kind}").content_hash for kind in ("csv", "parquet", "jsonl")}) == 1
+
+
+# --- what parsers would take ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"user": 1, "item": 2},\n {"user": 3, "item": 4}]', '["user", "item"]\n[1, 2]\n', '[\n{"user": 1, "item": 2}]'],
+)
+def test_arrays_are_recognised_whatever_the_file_is_called(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfedError, match=r"a\.csv, line 1: .*an array has to be written as such lines"):
+        read(write(tmp_path, "a.csv", text))
+
+
+def test_they_are_not_read_as_another_format(tmp_path: Path) -> None:
+    """Each line would be one user, and its own item."""
+    for format_name in ("csv", "tsv", "movielens"):
+        with pytest.raises(ConfedError, match=rf"a\.csv: its lines are JSON, not {format_name}; leave out format="):
+            read(write(tmp_path, "a.csv", LINES), format_name)
+    assert read(write(tmp_path, "b.csv", "[user],[item]\n1,2\n")).frame.rows() == [("1", "2", 1.0)]
+    assert read(write(tmp_path, "c.csv", f"  \n{LINES}")).frame.rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    "line", ['{"customer": 9, "customer": 10, "product": "x"}', '{"product": "x", "product": [], "customer": 9}']
+)
+def test_a_key_that_occurs_twice(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ConfedError, match=r"a\.jsonl, line 4: the key '\w+' occurs twice in an object"):
+        read(write(tmp_path, "a.jsonl", f"{LINES}\n{line}\n"))
+
+
+def test_a_key_that_occurs_again_deeper_is_another(tmp_path: Path) -> None:
+    line = '{"customer": 9, "product": "x", "when": "2024-04-03", "more": {"customer": {"product": 1}}}\n'
+    assert read(write(tmp_path, "a.jsonl", LINES + line)).frame.height == 3
+
+
+@pytest.mark.parametrize("bracket", ["[]", '{"a":}'])
+def test_brackets_within_brackets(tmp_path: Path, bracket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed = bracket[:-1], bracket[-1]
+
+    def nested(depth: int) -> Path:
+        more = f"{opened * depth}1{closed * depth}"
+        return write(
+            tmp_path, "a.jsonl", f'{LINES}\n{{"customer": 9, "product": 1, "when": "2024-04-03", "x": {more}}}'
+        )
+
+    assert read(nested(63)).frame.height == 3
+    for depth in (64, 1_000, 100_000):
+        with pytest.raises(
+            ConfedError, match=rf"a\.jsonl, line 4 has so many brackets in each other: {depth + 1:,}, .* 64"
+        ):
+            read(nested(depth))
+    monkeypatch.setenv("CONFED_MAX_DEPTH", "5")
+    with pytest.raises(ConfedError, match=r"line 4 .*: 6, the limit is 5"):
+        read(nested(5))
+
+
+def test_many_brackets_beside_each_other_are_not_deep(tmp_path: Path) -> None:
+    line = json.dumps({"customer": 9, "product": "[" * 500, "when": "2024-04-03", "more": [[1]] * 200})
+    assert read(write(tmp_path, "a.jsonl", LINES + line)).frame.height == 3
+
+
+def test_too_many_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of objects that have no key in common has a column for each."""
+    monkeypatch.setenv("CONFED_MAX_COLUMNS", "50")
+    lines = "\n".join(json.dumps({"user": 1, "item": 2, f"k{number}": 1}) for number in range(100))
+    for end in ("", '\n{"user": "a", "item": []}'):
+        with pytest.raises(ConfedError, match=r"a\.jsonl has so many different keys: 102, the limit is 50"):
+            read(write(tmp_path, "a.jsonl", lines + end))
+
+
+def test_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", f'{LINES}{{"customer": {"1" * 5000}, "product": 1, "when": "x"}}')
+    with pytest.raises(ConfedError, match=r"a\.jsonl"):
+        read(path)

@@ -383,6 +383,56 @@ def test_formats_that_are_not_known(tmp_path: Path) -> None:
     assert rows(write(tmp_path, "b.xyz", "user,item\n1,2\n"), format="csv") == [("1", "2", 1.0)]
 
 
+@pytest.mark.parametrize("separator", ['"', "\n", "\r\n", "a\nb", "", "\0", "\ud800", '"::"'])
+def test_what_cannot_separate_fields(tmp_path: Path, separator: str) -> None:
+    path = write(tmp_path, "a.csv", "user,item\n1,2\n")
+    with pytest.raises(ConfedError, match=r"a\.csv: fields cannot be separated by .* \(separator=\).* such as ';'"):
+        read(path, separator=separator)
+
+
+@pytest.mark.parametrize("separator", ["ü", "€", "::", "ab\x1f", "\x80", "→→"])
+def test_separators_of_several_bytes_may_stand_between_quotation_marks(tmp_path: Path, separator: str) -> None:
+    for rating in ("4", '"4\n"'):  # which only the slow reading takes
+        lines = [["user", "item", "rating"], ["a", f'"x{separator}\x1fy"', rating]]
+        path = write(tmp_path, "a.csv", "\n".join(map(separator.join, lines)))
+        assert rows(path, separator=separator) == [("a", f"x{separator}\x1fy", 4.0)]
+
+
+def test_many_empty_fields_take_more_than_their_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONFED_MAX_BYTES", "1000000")
+    path = write(tmp_path, "a.csv", "user,item" + "," * 1000 + ("\n1,2" + "," * 1000) * 100)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(ConfedError, match=r"a\.csv would take 1\.6\d+ MB, the limit is 1 MB"):
+        read(path)
+
+
+def test_control_characters_of_every_kind(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "user::item\na::\x1c\x1d\x1e\x1f\n")
+    with pytest.raises(ConfedError, match=r"a\.csv: holds control characters of every kind"):
+        read(path, separator="::")
+
+
+def test_headers_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = write(tmp_path, "a.csv", "user,item" + ",x" * 20_000 + "\n1,2" + ",0" * 20_000)
+    with pytest.raises(ConfedError, match=r"a\.csv has so many columns: 20,002, the limit is 10,000"):
+        read(wide)
+    long = write(tmp_path, "b.csv", f"user,item,{'x' * 2_000_000}\n1,2,3\n")
+    with pytest.raises(ConfedError, match=r"b\.csv begins with a line of 2 MB, the limit is 1.049 MB"):
+        read(long)
+    monkeypatch.setenv("CONFED_MAX_COLUMNS", "30000")
+    assert rows(wide) == [("1", "2", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "message"),
+    [("1e300", "'1e300', which does not fit"), ("9300000000000000000", "'93.*', which does not fit")],
+)
+def test_time_stamps_beyond_64_bits(tmp_path: Path, stamp: str, message: str) -> None:
+    path = write(tmp_path, "a.csv", f"user,item,timestamp\n1,2,3\n1,2,{stamp}\n")
+    with pytest.raises(ConfedError, match=rf"a\.csv, line 3: the time stamp is {message} into 64 bits"):
+        read(path)
+
+
 def test_a_million_rows_take_no_time(tmp_path: Path) -> None:
     lines = "\n".join(f"{i % 5000},{i % 3001},{i % 5},{i}" for i in range(1_000_000))
     path = write(tmp_path, "big.csv", GOOD + lines)

@@ -9,7 +9,8 @@ from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainF
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.recognition import as_catalogued, identified, recognised
-from confed.data.registry import domains_at_hand, find_local, load
+from confed.data.registry import load
+from confed.data.shelf import domains_at_hand, find_local
 from tests.realdata import require
 
 ROWS = [("1", "x", 5.0), ("1", "y", 4.0), ("2", "y", 3.0), ("2", "x", 5.0), ("3", "z", 1.0)]

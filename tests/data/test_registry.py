@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,18 +16,16 @@ from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainF
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.registry import (
-    domains_at_hand,
-    find_local,
     get_dataset,
     has_domains,
     import_dataset,
-    imported,
     load,
     load_dataset,
     load_domains,
     remove_import,
     whereabouts,
 )
+from confed.data.shelf import domains_at_hand, find_local, imported
 from confed.data.sources import Download, Wheel
 from confed.data.synthetic import synthetic
 from confed.data.synthetic_domains import synthetic_domains
@@ -249,7 +248,25 @@ def test_a_download_of_something_else_is_not_kept(cache: Path, monkeypatch: pyte
     monkeypatch.setattr(registry.sources, "_download", lambda _, target, __: target.write_text(page))
     with pytest.raises(ConfedError, match=r"made-up/ratings\.csv"):
         load_dataset("made-up", notice=lambda _: None)
-    assert find_local("made-up") is None
+    assert find_local("made-up") is None and not cache.exists()
+
+
+def test_a_download_is_checked_before_it_has_its_name(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks for the file while it is checked does not find it."""
+    remote = Download("https://example.invalid/ratings.csv", {"": "made-up/ratings.csv"})
+    monkeypatch.setitem(REGISTRY, "made-up", made_up(remotes=(remote,)))
+    text = "user,item,rating,timestamp\n1,1,5,1\n1,2,5,2\n2,1,5,3\n"
+    monkeypatch.setattr(registry.sources, "_download", lambda _, target, __: target.write_text(text))
+    check, seen = registry._check, []
+
+    def watched(*told: Any) -> None:
+        seen.append(find_local("made-up"))
+        check(*told)
+
+    monkeypatch.setattr(registry, "_check", watched)
+    assert len(load_dataset("made-up", notice=lambda _: None)) == 3
+    assert (seen, find_local("made-up")) == ([None], cache / "made-up/ratings.csv")
+    assert len(load_dataset("made-up")) == 3
 
 
 def test_users_are_filtered_before_the_check(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,9 +294,35 @@ def test_get_fetches_titles_that_are_missing(cache: Path, monkeypatch: pytest.Mo
     assert "made-up is complete but for its titles" in notices[-1]
     monkeypatch.setattr(registry.sources, "_download", answer)
     assert get_dataset("made-up", notice=notices.append).titles == {"1": "One"}
+    assert not (cache / "made-up/r.csv").exists(), "nobody looked at it"
     assert "be kind" in notices[-1]
     with pytest.raises(ConfedError, match="unknown dataset 'ml-100': did you mean ml-100k"):
         get_dataset("ml-100")
+
+
+def test_every_download_can_be_checked() -> None:
+    """By a checksum of the archive, or, where nobody has one, by the content of what is in it."""
+    for entry in REGISTRY.values():
+        hashes = {copy.file: copy.content_hash for copy in entry.copies}
+        for remote in entry.remotes:
+            wanted = list(remote.members.values())[-1]
+            assert remote.sha256 or hashes[wanted], entry.name
+    for several in DOMAINS.values():
+        assert all(one.content_hash for one in several.domains.values())
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source", ["x" * 5000, "x" * 300 + ".csv", "a\0b.csv", "~nobody-has-this-name/a.csv", "book=a\0,b=c"]
+)
+def test_names_that_no_file_can_have(source: str) -> None:
+    with pytest.raises(ConfedError):
+        load(source)
+    with pytest.raises(ConfedError):
+        load_domains(source)
+    whereabouts(source)
 
 
 # --- several domains --------------------------------------------------------------------------------------
@@ -599,3 +642,20 @@ def test_a_domain_that_cannot_be_fetched_says_what_it_is_made_from(tmp_path, mon
     monkeypatch.setenv("CONFED_CACHE", str(tmp_path))
     with pytest.raises(ConfedError, match=r"columns user,item, made from dataset/game_video/.*CDRIB"):
         load_domains("amazon-game-video")
+
+
+def test_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.write_text("a file where the folder should be")
+    with pytest.raises(ConfedError, match=r"cannot be written \(.*\); .*set CONFED_CACHE to another folder"):
+        import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "mine")
+    with pytest.raises(ConfedError, match=r"use letters, .* at most 100"):
+        import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "x" * 101)
+
+
+@pytest.mark.parametrize(
+    "told", ["{", "[]", "[" * 100_000, '{"name": "x", "domains": {"a": 3}}', '{"domains": 3}', "\udcff"]
+)
+def test_a_damaged_folder_of_domains(tmp_path: Path, told: str) -> None:
+    (tmp_path / "domains.json").write_text(told, "utf-8", errors="surrogateescape")
+    with pytest.raises(ConfedError, match=r"domains\.json: damaged"):
+        load(tmp_path)

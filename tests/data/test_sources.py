@@ -2,24 +2,29 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import subprocess
+import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from confed.data import sources
-from confed.data.sources import Download, Wheel, fetch, find
+from confed.data.sources import Download, Progress, Remote, Wheel, delivery
 from confed.errors import ConfedError
 
 CSV = b"user,item\n1,2\n"
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
+def zipped(members: dict[str, bytes], packed: int = zipfile.ZIP_STORED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", packed) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
@@ -31,10 +36,17 @@ PAGES = {"/set.zip": ARCHIVE, "/plain.csv": CSV, "/page.zip": b"<html>please log
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves PAGES; /cut breaks off in the middle of the archive."""
+    """Serves PAGES; /cut breaks off in the middle of the archive, /endless does not say how long it is."""
 
     def do_GET(self) -> None:
         body = PAGES.get(self.path)
+        if self.path == "/endless":
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):  # who has enough hangs up
+                for _ in range(100):
+                    self.wfile.write(bytes(1_000_000))
+            return
         if self.path == "/cut":
             self.send_response(200)
             self.send_header("Content-Length", str(len(ARCHIVE)))
@@ -64,6 +76,21 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     monkeypatch.setenv("CONFED_DATA", str(tmp_path / "own"))
     monkeypatch.setenv("CONFED_CACHE", str(tmp_path / "cache"))
     return tmp_path / "own", tmp_path / "cache"
+
+
+def find(name: str, files: list[str], remotes: Sequence[Remote] = (), **options: Any) -> tuple[str, Path]:
+    """Without anybody who would look at it: what arrives is kept."""
+    with delivery() as fetched:
+        file, _ = fetched.find(name, files, remotes, **options)
+        fetched.keep()
+    found = sources.at_hand([file])
+    assert found is not None
+    return found
+
+
+def fetch(remote: Remote, progress: Progress | None = None) -> str:
+    wanted = list(remote.members.values())[-1]
+    return find("made-up", [wanted], [remote], progress=progress, notice=lambda _: None)[0]
 
 
 def files_below(folder: Path) -> set[str]:
@@ -214,3 +241,62 @@ def test_another_wheel_is_refused(wheel: Wheel, folders: tuple[Path, Path]) -> N
 def test_pip_that_finds_nothing_is_reported(wheel: Wheel) -> None:
     with pytest.raises(ConfedError, match=r"the PyPI wheel confed-made-up==2\.0: .*No matching distribution"):
         find("made-up", ["made-up/r.csv"], [Wheel("confed-made-up==2.0", wheel.sha256, wheel.members)])
+
+
+# --- nothing that nobody looked at --------------------------------------------------------------------------------
+
+
+def test_what_nobody_keeps_is_gone(server: str, folders: tuple[Path, Path]) -> None:
+    remote = Download(f"{server}/set.zip", MEMBERS)
+    with pytest.raises(ConfedError, match="not what it should be"), delivery() as fetched:
+        file, path = fetched.find("made-up", ["made-up/ratings.csv"], [remote], notice=lambda _: None)
+        assert path.read_bytes() == CSV and sources.is_being_fetched(path)
+        assert sources.at_hand([file]) is None, "nobody else finds it"
+        raise ConfedError("not what it should be")
+    assert not folders[1].exists()
+
+
+def test_some_of_it_may_be_kept(server: str, folders: tuple[Path, Path]) -> None:
+    with delivery() as fetched:
+        fetched.find("made-up", ["made-up/titles.csv"], [Download(f"{server}/set.zip", MEMBERS)], notice=lambda _: None)
+        fetched.keep(["made-up/titles.csv"])
+    assert files_below(folders[1]) == {"made-up/titles.csv"}
+
+
+def test_what_a_killed_download_left_is_swept_away(folders: tuple[Path, Path]) -> None:
+    cache = folders[1]
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead, alive = f"{int(ended.stdout)}-aaaa", f"{os.getpid()}-bbbb"
+    for left in (dead, alive):
+        put(cache / ".fetching" / left, "archive")
+    kept = put(cache, "made-up/ratings.csv")
+    with delivery():
+        assert {path.name for path in (cache / ".fetching").iterdir()} == {alive}
+    assert kept.exists()
+
+
+def test_a_download_has_a_limit(server: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = zipped({"set/ratings.csv": bytes(3_000_000)}, zipfile.ZIP_DEFLATED)
+    monkeypatch.setitem(PAGES, "/bomb.zip", bomb)
+    monkeypatch.setenv("CONFED_MAX_BYTES", "1000000")
+    for page, message in {
+        "/bomb.zip": r"bomb\.zip \(set/ratings\.csv\): has more than 1 MB, .*set CONFED_MAX_BYTES to more",
+        "/endless": r"endless: has more than 1 MB",
+    }.items():
+        with pytest.raises(ConfedError, match=message):
+            fetch(Download(f"{server}{page}", {"set/ratings.csv": "made-up/ratings.csv"}))
+    assert not folders[1].exists()
+
+
+def test_a_damaged_archive_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged = bytearray(zipped({"set/ratings.csv": CSV * 100}, zipfile.ZIP_DEFLATED))
+    damaged[50] ^= 0xFF
+    monkeypatch.setitem(PAGES, "/damaged.zip", bytes(damaged))
+    with pytest.raises(ConfedError, match=r"damaged\.zip: "):
+        fetch(Download(f"{server}/damaged.zip", {"set/ratings.csv": "made-up/ratings.csv"}))
+
+
+def test_an_archive_without_the_file_is_reported(server: str) -> None:
+    remote = Download(f"{server}/set.zip", MEMBERS)
+    with pytest.raises(ConfedError, match=r"set\.zip: has no made-up/other\.csv"):
+        find("made-up", ["made-up/other.csv"], [remote], notice=lambda _: None)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 
 from confed.data.interactions import Interactions
 from confed.data.synthetic import Recipe, synthetic, synthetic_truth
+from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 
 
@@ -122,3 +124,50 @@ def test_many_users_are_made_quickly() -> None:
     data = synthetic(users=20_000, items=20_000)
     assert time.perf_counter() - start < 10
     assert data.n_users == 20_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"items": 10**13},
+        {"users": 10**11},
+        {"groups": 10**12},
+        {"users": 10**400},
+        {"items": 10**400, "categories": 10**400, "groups": 10**400},
+        {"users": 10**9, "interactions_per_user": 1e300, "items": 10**4},
+    ],
+)
+def test_what_cannot_be_held_is_refused_before_it_is_made(options: dict[str, float]) -> None:
+    message = r"^synthetic: so many users, .* would take .*TB, the limit is .*B; .* set CONFED_MAX_BYTES to more$"
+    with pytest.raises(ConfedError, match=message):
+        synthetic(**options)
+    with pytest.raises(ConfedError, match=message):
+        synthetic_domains(**options)
+
+
+def test_the_limit_follows_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe(users=2_000, items=400, interactions_per_user=25)
+    data = synthetic(users=2_000, items=400, interactions_per_user=25)
+    assert data.frame.estimated_size() < recipe.size < 4 * data.frame.estimated_size()
+    monkeypatch.setenv("CONFED_MAX_BYTES", str(recipe.size - 1))
+    with pytest.raises(ConfedError, match="CONFED_MAX_BYTES"):
+        synthetic(users=2_000, items=400, interactions_per_user=25)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"interactions_per_user": float("nan")}, {"interactions_per_user": float("inf")}, {"skew": float("nan")}],
+)
+def test_numbers_that_are_none_are_impossible(options: dict[str, float]) -> None:
+    with pytest.raises(ConfedError, match=r"is impossible; .*nothing infinite"):
+        synthetic(**options)
+
+
+@pytest.mark.parametrize("options", [{"users": "10"}, {"items": 7.5}, {"seed": None}, {"skew": "much"}])
+def test_options_of_other_types(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfedError, match=r"^synthetic: \w+=.* is not a (whole )?number$"):
+        synthetic(**options)
+
+
+def test_nobody_has_more_than_half_of_the_items_however_many_are_asked_for() -> None:
+    assert synthetic(users=5, items=20, interactions_per_user=1e300).describe()["max_per_user"] == 10

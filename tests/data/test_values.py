@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from confed.data.interactions import Interactions
@@ -112,3 +116,82 @@ def test_a_bare_title_counts_if_it_is_the_items(bare: str, other: str) -> None:
 def test_titles_that_are_no_text() -> None:
     assert titles("user,book_id,book_title", ("a", 1, 1984)) == {"1": "1984"}
     assert titles("user,book_id,book_title", ("a", 1, ["1984"])) == {}
+
+
+# --- ids --------------------------------------------------------------------------------------------------------
+
+
+def ids(values: list[object], kind: pl.DataType | None = None) -> list[str]:
+    column = pl.Series("user", values, dtype=kind)
+    return from_frame(pl.DataFrame({"user": column, "item": ["x"] * len(values)}), {}).frame["user"].to_list()
+
+
+def test_whole_numbers_that_became_floats_are_whole_numbers() -> None:
+    assert ids([1.0, 2.0, 9_007_199_254_740_991.0]) == ["1", "2", "9007199254740991"]
+    assert ids([1.0, -0.0, 1.5]) == ["1", "0", "1.5"]
+    assert ids([1, 2], pl.Float32()) == ["1", "2"]
+    assert ids([Decimal("1.00"), Decimal("2.50")]) == ["1", "2.50"]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_id_is_nobody_and_leaves_others_as_they_are(missing: float | None) -> None:
+    with pytest.raises(ConfedError, match=r"the data frame, row 2: the user id is empty; fill it in or remove the row"):
+        ids([1.0, missing, 3.0])
+    pandas_frame = pd.DataFrame({"user": [1, missing, "b"], "item": ["x", "y", "z"]}, dtype=object)
+    with pytest.raises(ConfedError, match=r"the data frame, row 2: the user id is empty"):
+        Interactions.of(pandas_frame)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (9.3e18, pl.Float64()),
+        (2.0**53, pl.Float64()),
+        (-1e300, pl.Float64()),
+        (float("inf"), pl.Float64()),
+        (2**24, pl.Float32()),
+    ],
+)
+def test_floats_that_may_have_lost_digits_are_no_ids(value: float, kind: pl.DataType) -> None:
+    """Two long numbers may have become one and the same."""
+    with pytest.raises(
+        ConfedError, match=r"row 2: the user id is .* may have lost digits; make the column whole numbers"
+    ):
+        ids([1.0, value], kind)
+
+
+def test_bytes_are_ids_if_they_are_text() -> None:
+    assert ids([b"a", "é".encode()]) == ["a", "é"]
+    with pytest.raises(ConfedError, match=r"row 2: the user id is b'\\xff', which is not text"):
+        ids([b"a", b"\xff"])
+
+
+def test_values_of_several_types_in_a_pandas_column() -> None:
+    frame = pd.DataFrame({"user": [1, "b"], "item": ["x", "y"]}, dtype=object)
+    assert Interactions.of(frame).users == ["1", "b"]
+
+
+@pytest.mark.parametrize("value", [object(), 1j])
+def test_frames_of_what_is_no_value(value: object) -> None:
+    with pytest.raises(ConfedError, match=r"the data frame.*user ids of type Object cannot be used"):
+        Interactions.of(pd.DataFrame({"user": [value], "item": ["x"]}))
+
+
+def test_what_polars_cannot_take_is_an_error_of_the_frame() -> None:
+    decimals = pa.array([1], pa.decimal256(60))
+    with pytest.raises(ConfedError, match=r"^the data frame: not a readable frame \(.*\); make its columns"):
+        Interactions.of(pa.table({"user": decimals, "item": [1]}))
+    with pytest.raises(ConfedError, match=r"^the data frame: not a readable frame"):
+        Interactions.of(pl.LazyFrame({"user": [1]}).select("item"))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame([[1, 2, 3]], columns=["user", "item", "user"]),
+        pa.table([[1], [2], [3]], names=["user", "item", "user"]),
+    ],
+)
+def test_two_columns_of_one_name(frame: object) -> None:
+    with pytest.raises(ConfedError, match="the data frame: columns 1 and 3 are both called 'user'; rename one of them"):
+        Interactions.of(frame)

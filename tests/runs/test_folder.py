@@ -8,7 +8,7 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError, DamagedError
 from confed.runs.checkpoint import START, Checkpoint, Progress
 from confed.runs.finished import Run
-from confed.runs.folder import RunFolder
+from confed.runs.folder import RunFolder, _name
 from confed.runs.settings import resolve
 
 SETTINGS = resolve("pfedrec", "ml-100k", known="ml-100k")
@@ -180,8 +180,31 @@ def test_one_writes_at_a_time(folder):
         ("shelf/ratings.csv", "ratings.csv"),
         ("synthetic:users=10,affinity=0.5", "synthetic-users10-affinity0.5"),
         ("book=shelf/a.csv,music=b.csv", "book-music"),
+        ("../a=b/c d.csv", "c-d.csv"),
+        ("..", "data"),
+        ("/", "data"),
+        ("a..b/..", "data"),
+        ("a\0b\x1b[31m\n.csv", "a-b-31m-.csv"),
+        ("é" * 300, "é" * 40),
+        ("\U0001f600.csv", "csv"),
+        ("\udcff.csv", "csv"),
     ],
 )
 def test_a_folder_is_called_by_its_dataset(tmp_path, dataset, shown):
-    chosen = resolve("pfedrec", dataset)
-    assert f"-{shown}-" in RunFolder.create(chosen, tmp_path).path.name
+    chosen = resolve("pfedrec", "ml-100k").model_copy(update={"dataset": dataset})
+    name = _name(chosen)
+    assert name.startswith(f"pfedrec-{shown}-strict-seed0-2")
+    (tmp_path / name).mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_that_is_there_is_no_domain(tmp_path, monkeypatch):
+    """`a=b/c.csv` may be the file of domain a, or a file in a folder that is called so."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a=b").mkdir()
+    (tmp_path / "a=b" / "c.csv").write_text("user,item\n1,2\n")
+    chosen = resolve("pfedrec", "a=b/c.csv")
+    assert RunFolder.create(chosen, tmp_path / "runs").path.parent == tmp_path / "runs"
+    assert _name(chosen).startswith("pfedrec-c.csv-strict")
+    (tmp_path / "a=b" / "c.csv").unlink()
+    assert _name(chosen).startswith("pfedrec-a-strict")

@@ -10,7 +10,8 @@ import confed
 from confed.cli.main import main
 from confed.data.catalogue import REGISTRY, Copy, DatasetEntry
 from confed.data.interactions import Interactions
-from confed.data.registry import find_local, import_dataset
+from confed.data.registry import import_dataset
+from confed.data.shelf import find_local
 from confed.methods.rates import AS_PUBLISHED
 from confed.methods.registry import method_named
 from confed.runs.api import Run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from confed.data.contents import exists, own_path
 from confed.data.shelf import names
 from confed.methods.registry import method_names
 
@@ -30,13 +31,13 @@ def runs_and_datasets(incomplete: str) -> list[str]:
 
 
 def is_run(path: Path) -> bool:
-    return (path / "config.toml").is_file()
+    return exists(path / "config.toml")
 
 
 def _paths(incomplete: str) -> list[str]:
     """Files and folders whose path begins like this; hidden ones only if asked for."""
     folder, _, start = incomplete.rpartition("/")
-    base = Path(f"{folder}/" if folder or incomplete.startswith("/") else ".").expanduser()
+    base = own_path(f"{folder}/" if folder or incomplete.startswith("/") else ".")
     try:
         found = sorted(path for path in base.iterdir() if path.name.startswith(start))
     except OSError:

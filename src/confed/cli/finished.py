@@ -9,6 +9,7 @@ import typer
 
 from confed.cli import complete
 from confed.cli.options import RUNS
+from confed.data.contents import exists
 from confed.errors import ConfedError
 
 Data = Annotated[
@@ -26,6 +27,6 @@ def finished(folder: Path | None, *, latest: bool, method: str | None = None) ->
         return newest(folder or RUNS, method)
     if folder is None:
         raise ConfedError("say the folder of a run, or --latest for the newest")
-    if not complete.is_run(folder) and any(folder.glob("*/config.toml")):
+    if exists(folder) and not complete.is_run(folder) and any(folder.glob("*/config.toml")):
         raise ConfedError(f"{folder}: not a run folder, but it holds some: name one, or take the newest with --latest")
     return folder

@@ -16,6 +16,7 @@ from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
 from confed.cli.output import console, emit, err_console, loading
 from confed.cli.progress import fetch, live_progress, notice
+from confed.data.contents import exists
 from confed.data.shelf import require_source
 from confed.errors import ConfedError
 from confed.methods.registry import require_method
@@ -129,7 +130,7 @@ def _require_data(target: str, method: str | None) -> None:
     """What can be wrong is found before anything slow is loaded."""
     if method:
         require_method(method)
-    if Path(target).is_dir() and not (Path(target) / "domains.json").exists():
+    if exists(Path(target)) and Path(target).is_dir() and not (Path(target) / "domains.json").exists():
         raise ConfedError(f"{target}: neither a run folder nor data; if it holds run folders, say --latest")
     require_source(target)
 

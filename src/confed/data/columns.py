@@ -35,16 +35,28 @@ def places_by_name(
     for role, name in given.items():
         if name not in names:
             raise _missing(role, names, label, f"there is no column {name!r}")
+    require_different(names, label, given.values())
     places = {role: list(names).index(name) for role, name in given.items()}
     for role in ROLES:
         if role not in places:
             found = _most_usual(role, names, {places[other] for other in ROLES if other in places})
+            require_different(names, label, [names[place] for place in found])
             if len(found) > 1:
                 raise _ambiguous(role, [names[place] for place in found], label)
             if found:
                 places[role] = found[0]
     places = _complete(places, names, label, header)
     return places if "title" in places else places | _titles(names, places)
+
+
+def require_different(names: Sequence[str], label: str, used: Iterable[str] | None = None) -> None:
+    """Raise if two columns have one name, of all or of those that are used."""
+    for name in dict.fromkeys(names if used is None else used):
+        places = [place for place, other in enumerate(names, start=1) if other == name]
+        if len(places) > 1:
+            raise ConfedError(
+                f"{label}: columns {' and '.join(map(str, places))} are both called {name!r}; rename one of them"
+            )
 
 
 def places_by_number(

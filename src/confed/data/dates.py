@@ -155,7 +155,7 @@ def _first_part(order: str) -> str:
 
 
 def _day(micros: int) -> str:
-    return (_EPOCH + dt.timedelta(microseconds=micros)).date().isoformat()
+    return str(pl.Series([micros]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0])
 
 
 # --- parts ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,10 +19,11 @@ import polars as pl
 from confed.data.columns import ROLES, places_by_name, places_by_number
 from confed.data.contents import first_line
 from confed.data.dates import DateOrder, is_date
+from confed.data.limits import BYTES, CELL, COLUMNS, HEADER
 from confed.data.values import Table, typed
 from confed.errors import ConfedError
 
-_UNIT_SEPARATOR = "\x1f"  # stands in for separators of several characters, which polars and csv cannot take
+_STAND_INS = "\x1f\x1e\x1d\x1c"  # for separators of several bytes, which polars cannot take
 _MILLISECONDS = 100_000_000_000  # read as seconds this is the year 5138
 
 
@@ -71,17 +73,24 @@ class Text:
     path: Path
     text: str
     separator: str
+    """As it stands in `text`, a single byte."""
+    written: str
+    """As it stands in the file."""
     quote: str | None
     header: bool = False
     names: Sequence[str] = ()
 
     @classmethod
     def of(cls, path: Path, text: str, kind: Format, separator: str | None, header: bool | None) -> Text:
-        named = separator or kind.separator or _sniff_separator(first_line(text))
-        if len(named) > 1:
-            text = text.replace(named, _UNIT_SEPARATOR)
-        layout = cls(path, text, named if len(named) == 1 else _UNIT_SEPARATOR, kind.quote)
+        _require_separator(path, separator)
+        first = first_line(text)
+        HEADER.require(len(first), f"{path} begins with a line of")
+        named = separator or kind.separator or _sniff_separator(first)
+        single = named if len(named.encode()) == 1 else _stand_in(path, text)
+        layout = cls(path, text.replace(named, single), single, named, kind.quote)
+        BYTES.require((layout.text.count(single) + text.count("\n")) * CELL, f"{path} would take")
         line, fields = next(layout._all_records())
+        COLUMNS.require(len(fields), f"{path} has so many columns:")
         if len(fields) < 2:
             raise ConfedError(
                 f"{path}, line {line}: only one column with separator {named!r}: {fields[0][:80]!r}; "
@@ -96,11 +105,18 @@ class Text:
         """The text of the columns at `places`, one value per record."""
         frame = self._fast()
         if frame is not None:
-            return [frame.to_series(place).alias(self.names[place]) for place in places]
+            return [self._as_written(frame.to_series(place)).alias(self.names[place]) for place in places]
         rows = [fields for _, fields in self.records()]
         if not rows:
             raise ConfedError(f"{self.path} has a header but no rows: expected one interaction per line")
-        return [pl.Series(self.names[place], [fields[place] for fields in rows], pl.String) for place in places]
+        columns = (pl.Series(self.names[place], [fields[place] for fields in rows], pl.String) for place in places)
+        return [self._as_written(column) for column in columns]
+
+    def _as_written(self, column: pl.Series) -> pl.Series:
+        """A separator between quotation marks is part of a value."""
+        if self.separator == self.written:
+            return column
+        return column.str.replace_all(self.separator, self.written, literal=True)
 
     def _fast(self) -> pl.DataFrame | None:
         """What polars makes of it, or None where only a slow reading can tell what is meant."""
@@ -155,6 +171,22 @@ class Text:
     def where(self, row: int) -> str:
         line = next(line for number, (line, _) in enumerate(self.records()) if number == row)
         return f"{self.path}, line {line}"
+
+
+def _require_separator(path: Path, separator: str | None) -> None:
+    if separator is not None and (not separator or re.search('["\r\n\0\ud800-\udfff]', separator)):
+        raise ConfedError(
+            f"{path}: fields cannot be separated by {separator[:40]!r} (--separator), nor by anything with quotation "
+            "marks or ends of lines in it; name what stands between them, such as ';'"
+        )
+
+
+def _stand_in(path: Path, text: str) -> str:
+    """A sign that the text does not have."""
+    free = next((sign for sign in _STAND_INS if sign not in text), None)
+    if free is None:
+        raise ConfedError(f"{path}: holds control characters of every kind; remove them, or separate fields by commas")
+    return free
 
 
 def _sniff_separator(first: str) -> str:

@@ -246,7 +246,7 @@ def _read_folder(folder: Path, name: str | None) -> Domains:
         told = json.loads(manifest.read_text("utf-8"))
         files = {str(domain): folder / Path(file).name for domain, file in told["domains"].items()}
         known_as = str(told["name"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfedError(f"{manifest}: damaged ({error}); import the domains again") from None
     return Domains({domain: Interactions.of(file) for domain, file in files.items()}, name or known_as)
 
@@ -255,7 +255,7 @@ def _files_of(folder: Path) -> set[str]:
     """The files that a folder's manifest names; none where there is no manifest that can be read."""
     try:
         return {Path(file).name for file in json.loads((folder / MANIFEST).read_text("utf-8"))["domains"].values()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return set()
 
 

@@ -21,8 +21,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from confed.data import readers
+from confed.data.boundary import in_our_words
 from confed.data.catalogue import PseudoTime, Time
-from confed.data.columns import ROLES, Columns, require_roles
+from confed.data.columns import ROLES, Columns, require_different, require_roles
+from confed.data.parquet import METADATA_KEY
 from confed.data.reading import COLUMNS, refuse
 from confed.data.sources import Notice, announce
 from confed.data.values import Table, from_frame
@@ -112,19 +114,23 @@ class Interactions:
         if isinstance(source, Interactions):
             refuse([*(columns or ()), *reading], source.name, "an Interactions")
             return source
-        named = {**(columns or {}), **{role: reading.pop(role) for role in COLUMNS if reading.get(role)}}
+        told = {role: reading.pop(role, None) for role in COLUMNS}
+        named = {**(columns or {}), **{role: name for role, name in told.items() if name is not None}}
+        label = "the data frame"
         if isinstance(source, str | Path):
+            label = str(source)
             require_roles(named)
             table = readers.read(source, **named, **reading)
             name = name or table.name or Path(source).name.split(".")[0]
         elif files := reading.keys() - {"date_order"}:
-            raise ConfedError(f"{', '.join(sorted(files))}: these options are for files, the source is a frame")
+            raise ConfedError(f"{label}: {', '.join(sorted(files))}: these options are for files")
         else:
-            table = from_frame(_as_polars(source), named, **reading)
+            with in_our_words(label, "frame", "make its columns text or numbers"):
+                table = from_frame(_as_polars(source), named, **reading)
         for note in table.notes:
             (notice or _say_once)(f"notice: {note}")
         return cls(
-            frame=_with_stamps(table, time, name or "data"),
+            frame=_with_stamps(table, time, label),
             time=time or table.time,
             name=name or "data",
             titles=table.titles if titles is None else titles,
@@ -209,7 +215,7 @@ class Interactions:
             "titles": dict(self.titles),
         }
         with written_beside(path) as draft:
-            self.frame.write_parquet(draft, metadata={readers.METADATA_KEY: json.dumps(about)})
+            self.frame.write_parquet(draft, metadata={METADATA_KEY: json.dumps(about)})
         return path
 
 
@@ -231,12 +237,12 @@ def _running_number() -> pl.Expr:
     return pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("user")
 
 
-def _with_stamps(table: Table, time: Time | None, name: str) -> pl.DataFrame:
+def _with_stamps(table: Table, time: Time | None, label: str) -> pl.DataFrame:
     if "timestamp" in table.frame.columns:
         return table.frame
     if time == "real":
         raise ConfedError(
-            f"{name}: --time real needs a column of time stamps; name it with --timestamp-column, "
+            f"{label}: --time real needs a column of time stamps; name it with --timestamp-column, "
             "or say --time order if the rows are in chronological order"
         )
     return table.frame.with_columns(timestamp=_running_number())
@@ -248,14 +254,25 @@ def _as_polars(source: Any) -> pl.DataFrame:
         return source.collect()
     if isinstance(source, pl.DataFrame):
         return source
-    try:
-        if hasattr(source, "__arrow_c_stream__"):
-            return pl.DataFrame(source)
-    except ImportError:
-        pass  # pandas without pyarrow: its columns can still be listed
     if hasattr(source, "columns") and hasattr(source, "itertuples"):
-        return pl.DataFrame({str(name): source[name].to_list() for name in source.columns}, strict=False)
+        return _from_pandas(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        require_different([field.name for field in source.schema], "the data frame")
+        return pl.DataFrame(source)
     raise ConfedError(
         f"cannot read interactions from a {type(source).__name__}: give a path, a pandas or polars frame, or "
         "an Arrow table"
     )
+
+
+def _from_pandas(frame: Any) -> pl.DataFrame:
+    require_different([str(name) for name in frame.columns], "the data frame")
+    try:
+        return pl.DataFrame(frame)
+    except (ImportError, NotImplementedError, TypeError, ValueError):
+        # Without pyarrow, or with values of several types in one column, the values can still be listed.
+        return pl.DataFrame({str(name): _listed(frame[name]) for name in frame.columns}, strict=False)
+
+
+def _listed(column: Any) -> list[Any]:
+    return [None if missing else value for value, missing in zip(column.to_list(), column.isna(), strict=True)]

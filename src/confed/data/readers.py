@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
-import polars as pl
-
-from confed.data.columns import places_by_name
-from confed.data.contents import content, decoded, first_line
+from confed.data.boundary import in_our_words
+from confed.data.contents import content, decoded, first_line, require_file
 from confed.data.dates import DateOrder
 from confed.data.delimited import FORMATS, Format, Text, read_text
 from confed.data.excel import read_excel
 from confed.data.headers import is_usual, plain_name
 from confed.data.jsonlines import read_json_lines
+from confed.data.parquet import read_parquet
 from confed.data.reading import COLUMNS
-from confed.data.values import Table, typed
+from confed.data.values import Table
 from confed.errors import ConfedError, unknown_name
-
-METADATA_KEY = "confed"
-"""Parquet files of ours carry under this key what four columns cannot say (see `Interactions.save`)."""
 
 _TEXT_SUFFIXES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".inter", ".jsonl", ".ndjson", ".json")
 _BINARY_SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".xlsx": "excel"}
 _FIRST_BYTES = {b"PAR1": "parquet", b"PK\x03\x04": "excel"}
+_JSON = re.compile(r"""\s*(\[\s*)?(\{\s*"|[\[{]?\s*$)""")
+"""How an object begins, or an array of objects, or either of them on several lines."""
 _ALL_FORMATS = (*FORMATS, "jsonl", "parquet", "excel")
 
 
@@ -50,19 +47,24 @@ def read(
     whether 03/04/2024 is a day of April (dmy) or of March (mdy).
     """
     path = Path(path)
-    given = {role: name for role, name in zip(COLUMNS, (user, item, rating, timestamp, title), strict=True) if name}
+    named = zip(COLUMNS, (user, item, rating, timestamp, title), strict=True)
+    given = {role: name for role, name in named if name is not None}
     if format is not None and format not in _ALL_FORMATS:
         raise unknown_name("file format", format, _ALL_FORMATS)
-    kind = format or _binary_format(path)
-    if kind == "parquet":
-        return _read_parquet(path, given, date_order)
-    if kind == "excel":
-        return read_excel(path, given, date_order, header=header)
-    text = decoded(path, content(path), encoding)
-    kind = kind or _text_format(path, text, described=bool(given or separator or header is not None))
-    if kind == "jsonl":
-        return read_json_lines(path, text, given, date_order)
-    return read_text(Text.of(path, text, FORMATS[kind], separator, header), FORMATS[kind], given, date_order)
+    with in_our_words(str(path), "file", "mend it, or save it in another format, such as CSV"):
+        require_file(path)
+        kind = format or _binary_format(path)
+        if kind == "parquet":
+            return read_parquet(path, given, date_order)
+        if kind == "excel":
+            return read_excel(path, given, date_order, header=header)
+        text = decoded(path, content(path), encoding)
+        kind = kind or _text_format(path, text, described=bool(given or separator or header is not None))
+        if kind != "jsonl" and _is_json(first_line(text)):
+            raise ConfedError(f"{path}: its lines are JSON, not {kind}; leave out --format, or say --format jsonl")
+        if kind == "jsonl":
+            return read_json_lines(path, text, given, date_order)
+        return read_text(Text.of(path, text, FORMATS[kind], separator, header), FORMATS[kind], given, date_order)
 
 
 _TITLE_LAYOUTS = {
@@ -102,11 +104,8 @@ def _binary_format(path: Path) -> str | None:
     """What the name says, or else the first bytes; None for text."""
     if found := _BINARY_SUFFIXES.get(path.suffix.lower()):
         return found
-    try:
-        with path.open("rb") as file:
-            found = _FIRST_BYTES.get(file.read(4))
-    except OSError:
-        found = None  # reading it as text gives the proper message
+    with path.open("rb") as file:
+        found = _FIRST_BYTES.get(file.read(4))
     if found != "parquet" and (suffix := _suffix(path)) and suffix not in _TEXT_SUFFIXES:
         raise ConfedError(
             f"{path}: files ending in {suffix!r} are not supported; use {', '.join(_TEXT_SUFFIXES)} (each also .gz), "
@@ -115,12 +114,22 @@ def _binary_format(path: Path) -> str | None:
     return found
 
 
+def _is_json(line: str) -> bool:
+    """Names of columns may be in brackets, too: an array is one that can be read."""
+    if _JSON.match(line):
+        return True
+    try:
+        return isinstance(json.loads(line), list)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _text_format(path: Path, text: str, *, described: bool) -> str:
     """The format's name. Where the user described columns or separator, only the plain formats are meant."""
     suffix, first = _suffix(path), first_line(text)
     names = [plain_name(name) for name in re.split(r"[,\t]", first)]
     guesses = {
-        "jsonl": suffix in {".jsonl", ".ndjson", ".json"} or first.lstrip().startswith("{"),
+        "jsonl": suffix in {".jsonl", ".ndjson", ".json"} or _is_json(first),
         "recbole": suffix == ".inter" or ":token" in first,
         "tsv": suffix in {".tsv", ".tab"},
         "csv": described,
@@ -131,26 +140,3 @@ def _text_format(path: Path, text: str, *, described: bool) -> str:
         and not any(is_usual(role, name) for role in ("rating", "timestamp") for name in names),
     }
     return next((name for name, fits in guesses.items() if fits), "csv")
-
-
-# --- Parquet ----------------------------------------------------------------------------------------------------
-
-
-def _read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | None) -> Table:
-    if not path.is_file():
-        raise ConfedError(f"{path}: no such file")
-    try:
-        names = list(pl.read_parquet_schema(path))
-        places = places_by_name(names, given, str(path))
-        frame = pl.read_parquet(path, columns=list(places.values()))
-        saved = json.loads(pl.read_parquet_metadata(path).get(METADATA_KEY, "{}"))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfedError(f"{path}: not a readable Parquet file ({reason}); write it again") from error
-    if frame.height == 0:
-        raise ConfedError(f"{path} is empty: it has columns but no rows")
-    columns = {role: frame[names[place]] for role, place in places.items()}
-    table = typed(columns, names, lambda row: f"{path}, row {row + 1}", date_order)
-    if not saved:
-        return table
-    return Table(table.frame, saved["time"], saved["name"], saved["pseudo_time"], saved["titles"])

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from confed.data import sources
-from confed.data.catalogue import DOMAINS, REGISTRY, Copy, DatasetEntry, DomainsEntry
+from confed.data.catalogue import DOMAINS, REGISTRY, DatasetEntry, DomainsEntry
+from confed.data.contents import exists, own_path
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.readers import read_titles
@@ -24,8 +25,8 @@ from confed.data.shelf import (
     IMPORTED,
     PAIR,
     domains_at_hand,
-    find_local,
     imported,
+    is_at_hand,
     is_domain_folder,
     names,
     require_source,
@@ -50,8 +51,8 @@ def has_domains(source: Any, options: Iterable[str] = ()) -> bool:
         return "domains" in options or re.search(r"(^|,)\s*domains\s*=", told) is not None
     if source in REGISTRY or source in DOMAINS:
         return source in DOMAINS
-    path = imported().get(source, Path(source).expanduser())
-    return is_domain_folder(path) or (not path.exists() and PAIR.match(source) is not None)
+    path = imported().get(source, own_path(source))
+    return is_domain_folder(path) or (not exists(path) and PAIR.match(source) is not None)
 
 
 def load_dataset(
@@ -88,7 +89,7 @@ def _named(source: str, options: dict[str, Any], progress: Progress | None, noti
         refuse([option for option in options if option in READING and option != "time"], source, "an import")
         return Interactions.of(kept, **{"name": source, **options})
     require_source(source)
-    return Interactions.of(Path(source).expanduser(), notice=notice, **options)
+    return Interactions.of(own_path(source), notice=notice, **options)
 
 
 def load_domains(
@@ -123,10 +124,10 @@ def _named_domains(source: str, options: dict[str, Any], progress: Progress | No
         kept = imported().get(source)
         if kept is not None:
             return Domains.of(kept, **{"name": source, **options})
-        path = Path(source).expanduser()
-        files = path if path.exists() else domain_files(_SEPARATOR.split(source))
+        path = own_path(source)
+        files = path if exists(path) else domain_files(_SEPARATOR.split(source))
         return Domains.of(files, notice=notice, **options)
-    if source in names() or Path(source).expanduser().exists():
+    if source in names() or exists(own_path(source)):
         raise ConfedError(
             f"{source} has one domain, several are needed: say book=a.csv,music=b.csv, or one of {', '.join(DOMAINS)}"
         )
@@ -137,8 +138,8 @@ def whereabouts(source: Any) -> str | None:
     """The source with whole paths, if it is one or more files: wherever one stands, they are found again."""
     if not isinstance(source, str | Path) or str(source).partition(":")[0] == "synthetic" or str(source) in names():
         return None
-    path = Path(source).expanduser()
-    if not path.exists() and has_domains(source):
+    path = own_path(source)
+    if not exists(path) and has_domains(source):
         files = domain_files(_SEPARATOR.split(str(source)))
         return ",".join(f"{domain}={file.absolute()}" for domain, file in files.items())
     return str(path.absolute())
@@ -162,8 +163,13 @@ def domain_files(pairs: Iterable[str]) -> dict[str, Path]:
             raise ConfedError(f"{pair!r}: a domain is written as its name and its file, such as book=a.csv")
         if domain in files:
             raise ConfedError(f"domain {domain} is given twice ({files[domain]} and {path}): name another one")
-        files[domain] = known.get(path, Path(path).expanduser())
+        files[domain] = known.get(path, own_path(path))
     return files
+
+
+def domain_names(source: str) -> list[str]:
+    """The domains of `book=a.csv,music=b.csv`."""
+    return list(domain_files(_SEPARATOR.split(source)))
 
 
 _SEPARATOR = re.compile(r",(?=\s*[A-Za-z0-9_-]+\s*=)")  # a comma may also be part of a path
@@ -181,20 +187,20 @@ def _too_many_domains(source: Any) -> ConfedError:
 
 
 def _registered(entry: DatasetEntry, progress: Progress | None, notice: Notice | None) -> Interactions:
-    known = find_local(entry.name)
-    file, path = sources.find(
-        entry.name, entry.files, entry.remotes, terms=entry.terms, progress=progress, notice=notice
-    )
-    try:
-        return _read(entry, next(copy for copy in entry.copies if copy.file == file), path)
-    except ConfedError:
-        if known is None:
-            path.unlink()  # a download that is not what it should be must not be found the next time
-        raise
+    found = sources.at_hand(entry.files)
+    if found is not None:
+        return _read(entry, *found, sources.at_hand(entry.titles))
+    with sources.delivery() as fetched:
+        file, path = fetched.find(
+            entry.name, entry.files, entry.remotes, terms=entry.terms, progress=progress, notice=notice
+        )
+        data = _read(entry, file, path, fetched.at_hand(entry.titles))
+        fetched.keep()
+    return data
 
 
-def _read(entry: DatasetEntry, copy: Copy, path: Path) -> Interactions:
-    titled = sources.at_hand(entry.titles)
+def _read(entry: DatasetEntry, file: str, path: Path, titled: tuple[str, Path] | None) -> Interactions:
+    copy = next(copy for copy in entry.copies if copy.file == file)
     data = Interactions.of(
         path,
         format=copy.format,
@@ -211,7 +217,10 @@ def _read(entry: DatasetEntry, copy: Copy, path: Path) -> Interactions:
 def _check(
     data: Interactions, name: str, path: Path, counts: tuple[int, int, int] | None, content_hash: str | None
 ) -> None:
-    remedy = f"replace the file, or read it as your own data by its path ({path})"
+    if sources.is_being_fetched(path):
+        remedy = "it was not kept; try again later, or put a copy you trust into CONFED_DATA"
+    else:
+        remedy = f"replace the file, or read it as your own data by its path ({path})"
     found = (data.n_users, data.n_items, len(data))
     if counts is not None and found != counts:
         raise ConfedError(
@@ -227,19 +236,19 @@ def _check(
 
 def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: Notice | None) -> Domains:
     known = domains_at_hand(entry.name)
-    found = {}
-    # What nobody can download comes first: where it is missing, nothing needs to be fetched.
-    for domain, one in sorted(entry.domains.items(), key=lambda pair: bool(pair[1].remotes)):
-        name = f"{entry.name} (domain {domain})"
-        _, found[domain] = sources.find(
-            name, one.files, one.remotes, terms=entry.terms, origin=one.origin, progress=progress, notice=notice
-        )
-    try:
-        return _read_domains(entry, {**{domain: found[domain] for domain in entry.domains}, **known})
-    except ConfedError:
-        for domain in set(found) - set(known):
-            found[domain].unlink()  # as in `_registered`
-        raise
+    if is_at_hand(entry.name):
+        return _read_domains(entry, {**{domain: known[domain] for domain in entry.domains}, **known})
+    with sources.delivery() as fetched:
+        found = {}
+        # What nobody can download comes first: where it is missing, nothing needs to be fetched.
+        for domain, one in sorted(entry.domains.items(), key=lambda pair: bool(pair[1].remotes)):
+            name = f"{entry.name} (domain {domain})"
+            _, found[domain] = fetched.find(
+                name, one.files, one.remotes, terms=entry.terms, origin=one.origin, progress=progress, notice=notice
+            )
+        data = _read_domains(entry, {**{domain: found[domain] for domain in entry.domains}, **known})
+        fetched.keep()
+    return data
 
 
 def _read_domains(entry: DomainsEntry, paths: Mapping[str, Path]) -> Domains:
@@ -264,7 +273,12 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
     if data.titles or not entry.titles or not entry.remotes:
         return data
     try:
-        sources.find(name, entry.titles, entry.remotes, terms=entry.terms, progress=progress, notice=notice)
+        with sources.delivery() as fetched:
+            _, path = fetched.find(
+                name, entry.titles, entry.remotes, terms=entry.terms, progress=progress, notice=notice
+            )
+            read_titles(path)
+            fetched.keep(entry.titles)
     except ConfedError as error:
         sources.announce(f"{name} is complete but for its titles: {error.message}", notice)
         return data
@@ -276,8 +290,8 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
 
 def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool = False) -> Path:
     """Keep `data` in the cache so that `load(name)` finds it."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ConfedError(f"--name {name!r}: use letters, digits, dots, dashes and underscores")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise ConfedError(f"--name {name[:100]!r}: use letters, digits, dots, dashes and underscores, at most 100")
     if name in REGISTRY or name in DOMAINS or name == "synthetic":
         raise ConfedError(f"--name {name!r} is the name of a registered dataset: choose another")
     if name in imported() and not overwrite:
@@ -285,14 +299,19 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
             f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
         )
     file, folder = (sources.cache_dir() / IMPORTED / stored for stored in (f"{name}.parquet", name))
-    if isinstance(data, Domains):
-        replace(data, name=name).save(folder)
-        file.unlink(missing_ok=True)
-        return folder
-    replace(data, name=name).save(file)
-    if is_domain_folder(folder):
-        shutil.rmtree(folder)
-    return file
+    several = isinstance(data, Domains)
+    try:
+        replace(data, name=name).save(folder if several else file)
+        if several:
+            file.unlink(missing_ok=True)
+        elif is_domain_folder(folder):
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise ConfedError(
+            f"{error.filename or folder.parent}: cannot be written ({error.strerror or error}); make room or rights "
+            "there, or set CONFED_CACHE to another folder"
+        ) from None
+    return folder if several else file
 
 
 def remove_import(name: str) -> tuple[Path, int]:
@@ -331,7 +350,7 @@ def _synthetic_options(recipe: type[Recipe], told: str, options: dict[str, Any])
             parsed[name] = kinds[name](value)
         except ValueError:
             kind = "a whole number" if kinds[name] is int else "a number"
-            raise ConfedError(f"synthetic: {name}{equals}{value} is not {kind}, write {name}=5") from None
+            raise ConfedError(f"synthetic: {name}{equals}{value[:40]} is not {kind}, write {name}=5") from None
     for name in options:
         if name not in kinds:
             raise unknown_name("option of synthetic", name, known)

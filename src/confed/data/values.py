@@ -17,6 +17,8 @@ from confed.data.columns import ROLES, Columns, Where, columns_taken, places_by_
 from confed.data.dates import DateOrder, first_true, read_dates, require_order
 from confed.errors import ConfedError
 
+_TOO_LATE = 2**63 - 1  # microseconds, or whatever a column counts
+
 
 @dataclass(frozen=True)
 class Table:
@@ -80,20 +82,53 @@ def typed(
 
 
 def _ids(column: pl.Series, role: str, where: Where) -> pl.Series:
-    if column.dtype.is_nested():
-        raise ConfedError(f"{where(0)}: {role} ids of type {column.dtype} cannot be used; make them text")
-    if column.dtype.is_float() and bool((column.is_finite() & (column == column.round())).all()):
-        column = column.cast(pl.Int64)  # pandas turns integers into floats where some are missing
-    ids = column.cast(pl.String)
+    kind = column.dtype
+    if kind.is_float():
+        ids = _whole_numbers(column, role, where)
+    elif kind == pl.Binary:
+        ids = pl.Series([_decoded(one) for one in column], dtype=pl.String)
+    elif _is_plain(kind):
+        ids = column.cast(pl.String)
+    else:
+        raise ConfedError(f"{where(0)}: {role} ids of type {kind} cannot be used; make them text")
     bad = first_true(ids.is_null() | (ids.str.strip_chars() == ""))
     if bad is not None:
-        raise ConfedError(f"{where(bad)}: the {role} id is empty; fill it in or remove the row")
-    return ids
+        what = f"{column[bad][:20]!r}, which is not text" if kind == pl.Binary and column[bad] else "empty"
+        raise ConfedError(f"{where(bad)}: the {role} id is {what}; fill it in or remove the row")
+    return ids.str.replace(r"\.0+$", "") if kind.is_decimal() else ids
+
+
+def _decoded(value: bytes | None) -> str | None:
+    """Bytes as the text that they are: not every writer of Parquet says so."""
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_plain(kind: pl.DataType) -> bool:
+    """Whether values of this type can be written as text and read again."""
+    return kind.is_numeric() or kind in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
+
+
+def _whole_numbers(column: pl.Series, role: str, where: Where) -> pl.Series:
+    """1.0 is the id 1: pandas turns integers into floats where some are missing. NaN is a missing id."""
+    bits = 24 if column.dtype == pl.Float32 else 53
+    exact = (column.abs() < 2.0**bits).fill_null(True) | column.is_nan().fill_null(True)
+    bad = first_true(~exact)
+    if bad is not None:
+        raise ConfedError(
+            f"{where(bad)}: the {role} id is {column[bad]!r}, a floating-point number that may have lost digits; make "
+            "the column whole numbers or text"
+        )
+    whole = column.cast(pl.Int64, strict=False)
+    ids = pl.when(column == column.round()).then(whole.cast(pl.String)).otherwise(column.cast(pl.String))
+    return pl.select(pl.when(column.is_not_nan()).then(ids)).to_series()
 
 
 def _titles(items: pl.Series, column: pl.Series, *, sure: bool) -> dict[str, str]:
     """By item the first title that its rows have; unless it is sure, if it is the items' and nobody else's."""
-    if column.dtype.is_nested():
+    if not _is_plain(column.dtype):
         return {}
     said = pl.DataFrame({"item": items, "title": column.cast(pl.String).str.strip_chars()})
     said = said.filter(pl.col("title") != "")
@@ -110,16 +145,21 @@ def _titles(items: pl.Series, column: pl.Series, *, sure: bool) -> dict[str, str
 
 def _numbers(column: pl.Series, what: str, where: Where) -> pl.Series:
     """As floats, null where a text is no number."""
-    try:
-        numbers = column.cast(pl.Float64, strict=False)
-    except pl.exceptions.PolarsError:
-        raise ConfedError(f"{where(0)}: {what} of type {column.dtype} are not numbers") from None
+    if not _is_plain(column.dtype):
+        raise ConfedError(f"{where(0)}: {what} of type {column.dtype} are not numbers; make them numbers")
+    numbers = column.cast(pl.Float64, strict=False)
     if column.dtype == pl.String and numbers.null_count():
         numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
     return numbers
 
 
+def _uncoded(column: pl.Series) -> pl.Series:
+    """Categories as the texts that they are."""
+    return column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+
+
 def _ratings(column: pl.Series, where: Where) -> pl.Series:
+    column = _uncoded(column)
     numbers = _numbers(column, "ratings", where)
     bad = first_true(~numbers.is_finite().fill_null(False))
     if bad is not None:
@@ -132,23 +172,53 @@ def _ratings(column: pl.Series, where: Where) -> pl.Series:
 
 def _stamps(column: pl.Series, order: DateOrder | None, where: Where) -> tuple[pl.Series, list[str]]:
     """As integers, with notes on how dates were read."""
-    whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else column
-    if whole.dtype.is_integer() and not whole.null_count():
-        return whole.cast(pl.Int64), []
-    if column.dtype.is_temporal():
-        return _from_micros(column.cast(pl.Datetime("us")).to_physical(), column, where), []
+    column = _uncoded(column)
+    if column.dtype in (pl.Date, pl.Datetime):
+        return _seconds(_micros(column, where), column, where), []
+    if column.dtype == pl.Boolean or not _is_plain(column.dtype):
+        raise ConfedError(f"{where(0)}: time stamps of type {column.dtype} are neither numbers nor dates")
+    if column.dtype == pl.String or column.dtype.is_integer():
+        whole = column.cast(pl.Int64, strict=False)
+        if not whole.null_count():
+            return whole, []
     numbers = _numbers(column, "time stamps", where)
     finite = numbers.is_finite().fill_null(False)
     if column.dtype == pl.String and not finite.all():
         micros, notes = read_dates(column, order, where)
         if micros.null_count() < len(micros):
-            return _from_micros(micros, column, where), notes
+            return _seconds(micros, column, where), notes
     _require(finite, column, where, "neither a number nor a date")
-    whole_seconds = bool((numbers == numbers.round()).all())
-    return (numbers if whole_seconds else (numbers * 1e6).round()).cast(pl.Int64), []
+    if not bool((numbers == numbers.round()).all()):
+        numbers = (numbers * 1e6).round()
+    bad = first_true(numbers.abs() >= float(_TOO_LATE))
+    if bad is not None:
+        raise _too_late(f"{where(bad)}: the time stamp is {_shown(column[bad])}")
+    return numbers.cast(pl.Int64), []
 
 
-def _from_micros(micros: pl.Series, column: pl.Series, where: Where) -> pl.Series:
+def _micros(column: pl.Series, where: Where) -> pl.Series:
+    """Microseconds since 1970 of dates and moments; null where there is none."""
+    unit = getattr(column.dtype, "time_unit", None) or "days"
+    passed = column.to_physical().cast(pl.Int64)
+    if unit == "ns":
+        return passed // 1000
+    factor = {"days": 86_400_000_000, "ms": 1000, "us": 1}[unit]
+    most = _TOO_LATE // factor
+    bad = first_true(~passed.is_between(-most, most).fill_null(True))
+    if bad is not None:
+        raise _too_late(f"{where(bad)}: the time stamp is {passed[bad]} {unit} from 1970")
+    return passed * factor
+
+
+def _too_late(what: str) -> ConfedError:
+    return ConfedError(
+        f"{what}, which does not fit into 64 bits; mend or remove the row, or name another column with "
+        "--timestamp-column"
+    )
+
+
+def _seconds(micros: pl.Series, column: pl.Series, where: Where) -> pl.Series:
+    """Whole seconds if all are, else microseconds."""
     _require(micros.is_not_null(), column, where, "not a date")
     return micros // 1_000_000 if bool((micros % 1_000_000 == 0).all()) else micros
 

@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from confed.data.catalogue import Time
+from confed.data.contents import own_path
 from confed.data.dates import DateOrder
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
@@ -167,7 +168,7 @@ def _name(dataset: Any) -> str:
         return IN_MEMORY
     if whereabouts(dataset) is None:
         return str(dataset)
-    return each_file(str(dataset), lambda file: Path(file).name if Path(file).expanduser().is_absolute() else file)
+    return each_file(str(dataset), lambda file: Path(file).name if own_path(file).is_absolute() else file)
 
 
 def _said(**options: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ another run is refused, not used. One process at a time writes here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict
@@ -18,9 +19,11 @@ from typing import Any
 
 from torch import Tensor
 
+from confed.data.contents import exists
 from confed.data.domains import Domains
 from confed.data.interactions import Interactions
-from confed.data.registry import each_file
+from confed.data.registry import domain_names, each_file, has_domains
+from confed.data.shelf import PAIR
 from confed.errors import ConfedError, DamagedError
 from confed.files import sweep_drafts, unwritable_said, written_beside
 from confed.locks import LOCK_FILES, locked
@@ -37,6 +40,8 @@ from confed.runs.log import NOTHING, Extent, Log
 from confed.runs.settings import Settings
 from confed.seals import Sealed, read_text, sealed_file, sealed_json, unsealed_json, with_seal, without_seal
 from confed.tensors import load_sealed
+
+_LONGEST = 40  # characters of four bytes at most; a name may have 255 bytes
 
 
 class RunFolder:
@@ -66,7 +71,7 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         folder = cls(path)
-        if not folder.config_path.is_file():
+        if not exists(folder.config_path):
             raise ConfedError(f"{path}: not a run folder (it has no config.toml); `confed run` makes one")
         return folder
 
@@ -288,15 +293,20 @@ def newest(folder: Path, method: str | None = None) -> Path:
 
 def _name(settings: Settings) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    return f"{settings.method}-{_short(settings.dataset)}-{settings.protocol.name}-seed{settings.seed}-{stamp}"
+    method, dataset, protocol = map(_component, (settings.method, _short(settings.dataset), settings.protocol.name))
+    return f"{method}-{dataset}-{protocol}-seed{settings.seed}-{stamp}"
 
 
 def _short(dataset: str) -> str:
-    """Of a path its last name, of `book=shelf/a.csv,music=b.csv` the domains, of `synthetic:users=10` all but signs."""
-    parts = dataset.split(",")
-    if not dataset.startswith("synthetic:") and all("=" in part for part in parts):
-        return "-".join(part.partition("=")[0] for part in parts)
-    return Path(dataset).name.replace(":", "-").replace("=", "").replace(",", "-")
+    """Of a path its last name, of `book=shelf/a.csv,music=b.csv` the domains, of `synthetic:users=10` all of it."""
+    if PAIR.match(dataset) and has_domains(dataset):
+        return "-".join(domain_names(dataset))
+    return Path(dataset).name.replace("=", "")
+
+
+def _component(text: str) -> str:
+    """Part of the name of a folder, whatever somebody calls a file: no other folder, nothing that a terminal obeys."""
+    return re.sub(r"[^\w.]+|\.{2,}", "-", text)[:_LONGEST].strip("-.") or "data"
 
 
 def write_text(path: Path, text: str) -> None:

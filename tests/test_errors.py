@@ -43,6 +43,7 @@ def test_without_a_near_name_the_known_ones_are_listed_up_to_a_point():
             "--set cutoffs=5,10 or --set reproduction.saturating_bce=true",
             'options={"cutoffs": [5,10]} or options={"reproduction.saturating_bce": "true"}',
         ),
+        ("say with --data where, not --dataset", "say with data= where, not --dataset"),
         ("--bob is nobody's option, --domain my-books", "--bob is nobody's option, domain= my-books"),
     ],
 )

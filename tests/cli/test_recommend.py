@@ -88,7 +88,7 @@ def test_everybody_is_also_who_has_too_few_items(confed, place):
     out, said = ask(confed, "orders.csv", "--method", "ease", "--all", "--out", "all.csv", "-k", 2, "--json")
     answer = json.loads(out)
     assert (answer["users"], answer["newcomers"], answer["left_out"]) == (31, 1, 0)
-    assert "1 users, on whom the run did not train, are served as somebody new" in said
+    assert "1 of 31 users are served as somebody new: the run did not train on them" in said
     assert "K-9999" in set(pl.read_csv("all.csv")["user"])
 
 

@@ -50,8 +50,8 @@ def test_everybody_is_everybody_in_the_data(with_few, tmp_path):
         assert frame.filter(pl.col("user") == user)["item"].to_list() == [one.item for one in offered]
         assert frame.filter(pl.col("user") == user)["score"].to_list() == pytest.approx([one.score for one in offered])
     assert heard == [
-        "2 users, on whom the run did not train, are served as somebody new",
-        "1 users are left out: they have no item that the run knows",
+        "2 of 27 users are served as somebody new: the run did not train on them",
+        "1 of 27 users are left out: they have no item that the run knows",
     ]
 
 
@@ -59,7 +59,7 @@ def test_whom_a_method_cannot_serve_is_counted(with_few, tmp_path):
     run = confed.run("mf", with_few, rounds=1, out=tmp_path, options=FEW, notice=lambda _: None)
     everybody = run.offers(k=2).to_everybody()
     assert (everybody.newcomers, everybody.left_out) == (0, 3)
-    assert everybody.notes[0].startswith("3 users are left out: mf serves only those it trained on")
+    assert everybody.notes[0].startswith("3 of 27 users are left out: mf serves only those it trained on")
     assert everybody.frame["user"].n_unique() == tiny.USERS
 
 

@@ -114,10 +114,10 @@ class Offers:
             new, why = list(zip(self._histories, offered, strict=True)), "they have no item that the run knows"
         except NobodyNewError as error:
             new, why = [], error.message
-        missed = len(self._left_out) - len(new)
+        missed, of = len(self._left_out) - len(new), f"of {self._cut.users + len(self._left_out):,} users"
         notes = {
-            f"{len(new):,} users, on whom the run did not train, are served as somebody new": len(new),
-            f"{missed:,} users are left out: {why}": missed,
+            f"{len(new):,} {of} are served as somebody new: the run did not train on them": len(new),
+            f"{missed:,} {of} are left out: {why}": missed,
         }
         return new, missed, tuple(note for note, users in notes.items() if users)
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from confed.visible import cut, quoted, visible_lines
+
 
 class ConfedError(Exception):
     """What is wrong, where (file, line, option), and what to do about it.
@@ -21,7 +23,7 @@ class ConfedError(Exception):
     exit_code = 2
 
     def __str__(self) -> str:
-        return in_python(self.message)
+        return visible_lines(in_python(self.message))
 
     @property
     def message(self) -> str:
@@ -96,7 +98,7 @@ def in_domain(name: str) -> AbstractContextManager[None]:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:
     """The error for a name that does not exist, with the nearest names that do."""
     known = sorted(known)
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {some}"
-    return ConfedError(f"unknown {kind} {name!r}: {hint}")
+    near = difflib.get_close_matches(cut(name.lower()), known, n=3, cutoff=0.5)
+    some = ", ".join(map(cut, known[:20])) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    hint = f"did you mean {' or '.join(map(cut, near))}?" if near else f"known: {some}"
+    return ConfedError(f"unknown {kind} {quoted(name)}: {hint}")

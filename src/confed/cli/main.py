@@ -12,7 +12,7 @@ import typer
 
 import confed
 from confed.cli import compare, data, doctor, methods, recommend, report, run, similar
-from confed.cli.output import err_console
+from confed.cli.output import bear_any_encoding, complain, console
 from confed.errors import ConfedError
 
 app = typer.Typer(
@@ -38,16 +38,16 @@ def version(
     show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
 ) -> None:
     if show:
-        typer.echo(confed.__version__)
+        console.print(confed.__version__)
         raise typer.Exit
 
 
 def main() -> None:
+    bear_any_encoding()
     try:
         app()
     except ConfedError as error:
-        err_console.print("[bold red]error:[/] ", end="")
-        err_console.print(error.message, markup=False, highlight=False, soft_wrap=True)
+        complain(error)
         sys.exit(error.exit_code)
 
 

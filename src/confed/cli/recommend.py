@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from confed.cli import complete
 from confed.cli.options import (
@@ -22,11 +21,12 @@ from confed.cli.options import (
     UserColumn,
     reading,
 )
-from confed.cli.output import console, emit, err_console, loading
+from confed.cli.output import Words, bars, console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.data.shelf import require_source
 from confed.errors import ConfedError
 from confed.methods.registry import require_method
+from confed.visible import shown
 
 if TYPE_CHECKING:
     from confed.runs.finished import Run
@@ -165,9 +165,10 @@ def _quality(summary: Mapping[str, Any]) -> str:
 def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapping[str, Any], as_json: bool) -> None:
     from confed.files import written_beside
 
-    with Progress(console=err_console, disable=not err_console.is_terminal, transient=True) as bars:
-        task = bars.add_task("recommending", total=None)
-        frame = run.recommend_all(k, progress=lambda done, of: bars.update(task, completed=done, total=of), **asked)
+    columns = (Words("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with bars(*columns, transient=True) as drawn:
+        task = drawn.add_task("recommending", total=None)
+        frame = run.recommend_all(k, progress=lambda done, of: drawn.update(task, completed=done, total=of), **asked)
     write: Mapping[str, Callable[[Path], Any]] = {
         ".csv": frame.write_csv,
         ".parquet": frame.write_parquet,
@@ -177,7 +178,7 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
         write[to.suffix](beside)
     users = frame["user"].n_unique()
     said = f"{to}: {frame.height:,} rows, {users:,} users"
-    emit({**about, "file": str(to), "users": users, "rows": frame.height}, as_json, lambda: console.print(Text(said)))
+    emit({**about, "file": str(to), "users": users, "rows": frame.height}, as_json, lambda: console.print(said))
 
 
 def _as_data(offered: Mapping[str, Sequence[Recommendation]]) -> dict[str, Any]:
@@ -194,16 +195,16 @@ def _render(offered: Mapping[str, Sequence[Recommendation]]) -> None:
 
 
 def items_table(items: Sequence[Recommendation], title: str | None = None) -> Table:
-    """Rank, title and score. Ids and titles are data: printed as they are, whatever is in them."""
-    table = Table(title=Text(title) if title else None)
+    """Rank, title and score."""
+    table = Table(title=shown(title) if title else None)
     titled = any(one.title for one in items)
     table.add_column("rank", justify="right")
     for heading in ("title", "item") if titled else ("item",):
         table.add_column(heading, overflow="fold")
     table.add_column("score", justify="right")
     for rank, one in enumerate(items, start=1):
-        names = (Text(one.title or ""), Text(one.item)) if titled else (Text(one.item),)
-        table.add_row(str(rank), *names, f"{one.score:.4f}")
+        names = (one.title or "", one.item) if titled else (one.item,)
+        table.add_row(str(rank), *map(shown, names), f"{one.score:.4f}")
     if items and not titled:
         notice("the data has no titles: items are shown by their ids")
     return table

@@ -12,7 +12,7 @@ import typer
 
 from confed.cli import complete
 from confed.cli.options import Json
-from confed.cli.output import console, emit, err_console, loading
+from confed.cli.output import console, emit, err_console, loading, styled
 from confed.errors import ConfedError
 
 
@@ -49,7 +49,7 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
     def render() -> None:
-        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
+        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
 
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
 
@@ -67,4 +67,4 @@ def has_screen() -> bool:
 
 
 def _announce(title: str) -> None:
-    err_console.print(f"drawn: {title}", style="dim", highlight=False)
+    err_console.print(styled(f"drawn: {title}", "dim"))

@@ -203,24 +203,24 @@ def _caveats(summary: dict[str, Any]) -> Iterator[str]:
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results([summary]))
-        console.print(defaults_line(summary), highlight=False)
+        console.print(defaults_line(summary))
         for figure in summary["published"]:
             figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
-            console.print(f"published: {figures} ({figure['source']})", highlight=False)
+            console.print(f"published: {figures} ({figure['source']})")
         for view, metrics in summary.get("views", {}).items():
             if view != summary["view"] and metrics:  # none where nothing was held out
                 values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"
-                console.print(f"the same round under the {view} view: {values}", highlight=False)
+                console.print(f"the same round under the {view} view: {values}")
         parts = summary.get("upload_parts", {})
         if len(parts) > 1:
             sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
             of = "every domain" if "domains" in summary else "a client"
-            console.print(f"upload of {of} in a round: {sizes}", highlight=False)
+            console.print(f"upload of {of} in a round: {sizes}")
         for domain, note in summary.get("noise", {}).items():
-            console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
+            console.print(f"noise on what {domain} sent: {_noise(note)}")
         for line in _caveats(summary):
-            console.print(line, highlight=False)
+            console.print(line)
         for one in summary.get("runs", [summary]):
-            console.print(f"run folder: {one['run_dir']}", highlight=False)
+            console.print(f"run folder: {one['run_dir']}")
 
     emit(summary, as_json, render)

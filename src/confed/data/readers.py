@@ -137,9 +137,9 @@ def _read_parquet(path: Path, given: Mapping[str, str], date_order: DateOrder | 
     if not path.is_file():
         raise ConfedError(f"{path}: no such file")
     try:
-        names = list(pl.read_parquet_schema(path))
+        names = list(pl.scan_parquet(path, glob=False).collect_schema())  # a name may have brackets
         places = places_by_name(names, given, str(path))
-        frame = pl.read_parquet(path, columns=list(places.values()))
+        frame = pl.read_parquet(path, columns=list(places.values()), glob=False)
         saved = json.loads(pl.read_parquet_metadata(path).get(METADATA_KEY, "{}"))
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().partition("\n")[0]

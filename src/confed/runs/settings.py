@@ -16,6 +16,7 @@ from confed.methods.base import federated
 from confed.methods.registry import all_methods, method_named
 from confed.protocol import Protocol, protocol_named
 from confed.toml import read_toml
+from confed.visible import quoted
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -234,5 +235,5 @@ def validated_call(build: Callable[[], T], where: str) -> T:
         name = ".".join(str(part) for part in first["loc"])
         text = first["msg"].removeprefix("Value error, ")
         message = text[:1].lower() + text[1:]  # allowed values keep their case
-        found = f"{name} = {first['input']!r}: " if name else ""
+        found = f"{name} = {quoted(first['input'])}: " if name else ""
         raise ConfedError(f"{where}: {found}{message}") from None

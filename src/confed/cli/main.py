@@ -49,6 +49,9 @@ def main() -> None:
     except ConfedError as error:
         complain(error)
         sys.exit(error.exit_code)
+    except MemoryError:
+        complain(ConfedError("that does not fit into the memory of this machine: use less data, or a larger machine"))
+        sys.exit(ConfedError.exit_code)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Settings(BaseModel):
     """A run. `method_options` holds every hyper-parameter, defaults included, so that a folder explains itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     method: str
     dataset: str

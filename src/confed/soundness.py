@@ -18,22 +18,28 @@ Loss = TypeVar("Loss", float, float | None)
 EXPLODED = 1e9
 """Of a client's terms, gradients and tables, what is beyond this is an accident."""
 SMALLER_STEPS = "lower `learning_rate`"
+LESS_NOISE = f"{SMALLER_STEPS}, or `upload_noise`"
 _SMALLER_OPTIONS = "some option is out of all proportion, `confed methods show` has the usual ones"
 _LEAST = 745.0
 """Nats: what has a probability of e^-745 has the least one that a number can hold."""
 _NO_DECOMPOSITION = (torch.linalg.LinAlgError, np.linalg.LinAlgError)  # type: ignore[attr-defined]
 
 
-def trained(train: Callable[[], Loss], state: Callable[[], Mapping[str, Tensor]], outcomes: int) -> Loss:
+def trained(
+    train: Callable[[], Loss],
+    state: Callable[[], Mapping[str, Tensor]],
+    outcomes: int,
+    remedy: str = SMALLER_STEPS,
+) -> Loss:
     """The loss of a model that has its data in one place, if it is sound after a round. `outcomes`: how many a row of
     the loss is about at most, one an item.
     """
-    with unless(lambda: require_finite(state(), SMALLER_STEPS)):
+    with unless(lambda: require_finite(state(), remedy)):
         loss = train()
     if loss is not None and not abs(loss) <= _LEAST * outcomes:
-        raise diverged("the loss", loss, SMALLER_STEPS)
+        raise diverged("the loss", loss, remedy)
     # Who has no loss takes no steps that could be smaller.
-    require_finite(state(), _SMALLER_OPTIONS if loss is None else SMALLER_STEPS)
+    require_finite(state(), _SMALLER_OPTIONS if loss is None else remedy)
     return loss
 
 

@@ -35,7 +35,8 @@ def test_noise_is_reported_and_recommendations_name_their_domain(confed, result,
     code, out, err = confed("run", "fppdm", data, "--rounds", 1, "--folder", tmp_path / "noisy", *noise, *few)
     assert code == 0, err
     assert "noise on what a sent: deviation 1 on every number" in " ".join(out.split())
-    assert "ε = 19.4 for one row of one upload" in " ".join(out.split())
+    assert "for one person's row in one company's upload" in " ".join(out.split())
+    assert "ε = 24.4 in one round, ε = 24.4 in all 1, at δ = 1e-05" in " ".join(out.split())
     assert result("recommend", tmp_path / "noisy", "--user", 1, "--domain", "b", "-k", 2)["domain"] == "b"
 
 

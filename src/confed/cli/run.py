@@ -169,17 +169,18 @@ def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _noise(note: dict[str, float]) -> str:
+def _noise(note: dict[str, Any]) -> str:
     """Of the last round."""
+    from confed.privacy.accounting import in_words
+
     if "mean_length" not in note:
         return (
-            f"deviation {note['noise_deviation']:g} on every number of a client's change, clipped to {note['clip']:g}, "
-            f"ε = {note['epsilon_of_one_upload']:.3g} for one upload at δ = 1e-5"
+            f"deviation {note['noise_deviation']:g} on every number of a client's change, clipped to {note['clip']:g}; "
+            f"{in_words(note)}"
         )
     return (
         f"deviation {note['noise_deviation']:g} on every number, rows of mean length {note['mean_length']:.3g} clipped "
-        f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer), "
-        f"ε = {note['epsilon_of_one_upload']:.3g} for one row of one upload at δ = 1e-5"
+        f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer); {in_words(note)}"
     )
 
 

@@ -18,7 +18,7 @@ from confed.messages import Agreement, Download, Upload
 from confed.models.silo import Rows, Silo
 from confed.privacy.filters import Chain
 from confed.scoring import fill
-from confed.soundness import trained
+from confed.soundness import LESS_NOISE, SMALLER_STEPS, trained
 from confed.tensors import joined, part_of
 from confed.threads import in_parallel
 
@@ -48,7 +48,8 @@ class Companies(Gateway):
     def _train(self, name: str, number: int, received: Rows | None) -> float:
         with in_domain(name):
             silo = self.silos[name]
-            return trained(lambda: silo.train(number, received), silo.state, silo.data.items)
+            remedy = LESS_NOISE if self.filters.filters else SMALLER_STEPS
+            return trained(lambda: silo.train(number, received), silo.state, silo.data.items, remedy)
 
     def about(self, name: str, download: Download) -> Rows | None:
         """What the server sent about a company's shared users, in their order; nothing before anything is known."""

@@ -134,6 +134,12 @@ def test_mistakes(say, line):
     assert r"\x1b" in say(*line, code=2)
 
 
+def test_a_path_that_is_no_text(say, place):
+    (place / "x\udcff.parquet").write_bytes((place / FILE).read_bytes())
+    assert "the path is not in UTF-8" in say("run", "popularity", "x\udcff.parquet", code=2)
+    assert not (place / "runs").exists()
+
+
 def test_a_method_of_another_package(say, monkeypatch, tmp_path):
     name, broken = "x[red]\x1b[31m[/bold]", "y[red]\x1b[31m[/bold]"
     about = tmp_path / "elsewhere-1.0.dist-info"

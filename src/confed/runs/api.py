@@ -130,8 +130,9 @@ def prepared(
     _require_rounds(method, settings.get("rounds"), holdout=holdout)
     _require_choice(settings, holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
-    data = load(dataset, notice=notice, **reading)
     source = whereabouts(dataset)
+    _require_text(source)
+    data = load(dataset, notice=notice, **reading)
     chosen = resolved(known=identified(dataset, data)).model_copy(
         update={"content_hash": data.content_hash, "source": source, "reading": reading if source else {}}
     )
@@ -152,6 +153,14 @@ def _completed(told: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _name(dataset: Any) -> str:
     """What a run calls its data."""
     return str(dataset) if isinstance(dataset, str | Path) else IN_MEMORY
+
+
+def _require_text(source: str | None) -> None:
+    """A run writes down where its data is."""
+    try:
+        (source or "").encode()
+    except UnicodeEncodeError:
+        raise ConfedError(f"{source}: the path is not in UTF-8, so that no run could name it: rename it") from None
 
 
 def _said(**options: Any) -> dict[str, Any]:

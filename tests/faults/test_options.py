@@ -19,6 +19,8 @@ KNOWN = [
     Case("fedmf", "dim", 10**5000),
     Case("pfedrec", "learning_rate", 1e15, {"reproduction.saturating_bce": True}),
     Case("ease", "regularisation", 5e-324),
+    Case("fedmf", "upload_noise", 5e-324, {"upload_clip": 1.0}),
+    Case("fppdm", "upload_noise", 1e-6, {"upload_clip": 1.0}),
 ]
 
 

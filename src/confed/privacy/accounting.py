@@ -16,6 +16,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from confed.errors import ConfedError
 
 _CLIENT, _ROW = "all that one client sends", "one person's row in one company's upload"
@@ -39,7 +41,8 @@ def epsilon(multiplier: float, uploads: int = 1, delta: float = DELTA) -> float:
     """Of noise of `multiplier` clipping lengths on every number, in so many uploads of the same unit."""
     from dp_accounting import get_epsilon_gaussian  # noqa: PLC0415 - an extra, which takes a second to load
 
-    return float(get_epsilon_gaussian(multiplier / 2 / math.sqrt(uploads), delta))
+    with np.errstate(divide="ignore"):  # where δ is 0 in all digits
+        return float(get_epsilon_gaussian(multiplier / 2 / math.sqrt(uploads), delta))
 
 
 def accounted(note: Mapping[str, Any], rounds: int) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from confed.toml import parse_option, read_toml
         ("[1, 2]", [1, 2]),
         ('"3"', "3"),
         ("a=b", "a=b"),
+        ("9" * 5000, "9" * 5000),
+        ("[" * 5000, "[" * 5000),
+        ("3\nother = 4", "3\nother = 4"),
     ],
 )
 def test_parse_option(text, value):
@@ -33,6 +36,13 @@ def test_bad_toml_names_the_file(tmp_path):
     path.write_text("method = \n")
     with pytest.raises(ConfedError, match=r"run\.toml: not valid TOML.*line 1"):
         read_toml(path)
+
+
+@pytest.mark.parametrize("text", [f"seed = {'9' * 5000}", f"seed = {'[' * 5000}", "seed = '\ud800'"])
+def test_numbers_and_lists_beyond_all_bounds(text, tmp_path):
+    (tmp_path / "run.toml").write_text(text, "utf-8", errors="surrogatepass")
+    with pytest.raises(ConfedError, match=r"run\.toml: not valid TOML"):
+        read_toml(tmp_path / "run.toml")
 
 
 def test_a_folder_is_no_toml_file(tmp_path):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+
+from confed.visible import cut, quoted, visible_lines
 
 
 class ConfedError(Exception):
@@ -21,12 +23,16 @@ class ConfedError(Exception):
     exit_code = 2
 
     def __str__(self) -> str:
-        return in_python(self.message)
+        return visible_lines(in_python(self.message))
 
     @property
     def message(self) -> str:
         """As it was written, for the terminal."""
         return str(self.args[0]) if self.args else ""
+
+    def of(self, what: str) -> ConfedError:
+        """The same, said of what it is."""
+        return type(self)(f"{what}: {self.message}")
 
 
 _OPTION = re.compile(
@@ -70,7 +76,30 @@ def _literal(value: str) -> str:
 
 
 class DivergedError(ConfedError):
-    """Training left what numbers can hold: other settings are needed, and the same ones will fail again."""
+    """Training left what numbers can hold: other settings are needed, and the same ones will fail again.
+
+    Who trains knows somebody by a number, whose place in the text is `{client}`; `called` is given the name.
+    """
+
+    def __init__(self, text: str, client: int | None = None, domain: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.client = client
+        self.domain = domain
+
+    @property
+    def message(self) -> str:
+        return self.text.replace(_CLIENT, f"client {self.client}")
+
+    def called(self, name: str) -> DivergedError:
+        """The same, of somebody with a name."""
+        return DivergedError(self.text.replace(_CLIENT, name))
+
+    def of(self, what: str) -> DivergedError:
+        return DivergedError(f"{what}: {self.text}", self.client, self.domain)
+
+
+_CLIENT = "{client}"
 
 
 class NobodyNewError(ConfedError):
@@ -101,18 +130,27 @@ def said_of(what: str) -> Iterator[None]:
     try:
         yield
     except ConfedError as error:
-        raise type(error)(f"{what}: {error.message}") from None
+        raise error.of(what) from None
 
 
-def in_domain(name: str) -> AbstractContextManager[None]:
+@contextmanager
+def in_domain(name: str) -> Iterator[None]:
     """The same of one of several domains; the only one has no name that helps."""
-    return said_of(f"domain {name}") if name else nullcontext()
+    try:
+        yield
+    except ConfedError as error:
+        if not name:
+            raise
+        found = error.of(f"domain {name}")
+        if isinstance(found, DivergedError):
+            found.domain = name
+        raise found from None
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> ConfedError:
     """The error for a name that does not exist, with the nearest names that do."""
     known = sorted(known)
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
-    some = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {some}"
-    return ConfedError(f"unknown {kind} {name!r}: {hint}")
+    near = difflib.get_close_matches(cut(name.lower()), known, n=3, cutoff=0.5)
+    some = ", ".join(map(cut, known[:20])) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+    hint = f"did you mean {' or '.join(map(cut, near))}?" if near else f"known: {some}"
+    return ConfedError(f"unknown {kind} {quoted(name)}: {hint}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from confed.random import keyed
+from confed.room import require_room
 
+_BYTES = 8 + 4 * 4
+"""Of a number at its start, and later with its gradient and the two moments of Adam."""
 Initialiser = Callable[[tuple[int, ...], torch.Generator], Tensor]
 
 
@@ -37,6 +41,8 @@ def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
     """The start of the parameter `name`."""
+    size = " x ".join(f"{extent:,}" for extent in shape)
+    require_room(f"the {size} numbers of the parameter {name!r}", math.prod(shape) * _BYTES, "lower `dim`")
     return draw(shape, keyed(seed, "init", name))
 
 

@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -34,7 +35,8 @@ def test_noise_is_reported_and_recommendations_name_their_domain(confed, result,
     code, out, err = confed("run", "fppdm", data, "--rounds", 1, "--folder", tmp_path / "noisy", *noise, *few)
     assert code == 0, err
     assert "noise on what a sent: deviation 1 on every number" in " ".join(out.split())
-    assert "ε = 19.4 for one row of one upload" in " ".join(out.split())
+    assert "for one person's row in one company's upload" in " ".join(out.split())
+    assert "ε = 24.4 in one round, ε = 24.4 in all 1, at δ = 1e-05" in " ".join(out.split())
     assert result("recommend", tmp_path / "noisy", "--user", 1, "--domain", "b", "-k", 2)["domain"] == "b"
 
 
@@ -84,6 +86,49 @@ def test_several_seeds_have_mean_and_deviation(result):
     assert summary["mean"]["hr@10"] == summary["hr@10"] == pytest.approx(sum(values) / 3)
     assert summary["mean"]["views"]["global"]["hr@10"] == summary["hr@10"]
     assert summary["std"]["hr@10"] == pytest.approx((sum((v - sum(values) / 3) ** 2 for v in values) / 2) ** 0.5)
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", f"dim={HUGE}"], "dim = '999"),
+        (["--set", "dim=1000000000000"], "dim = 1000000000000: should be at most 2,147,483,647"),
+        (["--set", "learning_rate=nan"], "learning_rate = nan: input should be a finite number"),
+        (["--set", "learning_rate=inf"], "learning_rate = inf: input should be a finite number"),
+        (["--set", "learning_rate=1e308"], "learning_rate = 1e+308: should be at most 1,000,000,000,000,000"),
+        (["--set", "dim=1000000000"], "clients keep take 320.0 GB"),
+        (["--config", "huge.toml"], "huge.toml: not valid TOML"),
+        (["--seed", HUGE], "is not a valid int"),
+        (["--checkpoint-seconds", "nan"], "checkpoint_seconds = nan"),
+    ],
+)
+def test_absurd_numbers_are_refused(arguments, message, confed, tmp_path):
+    (tmp_path / "huge.toml").write_text(f"seed = {HUGE}\n")
+    code, _, err = confed("run", "fedmf", TINY, "--rounds", 1, *arguments)
+    said = " ".join(err.replace("│", " ").split())
+    assert code == 2 and message in said, said
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seed", -3],
+        ["--seed", 10**30],
+        ["--chunk", 10**18],
+        ["--eval-every", 10**18],
+        ["--set", f"batch_size={10**9}"],
+    ],
+)
+def test_strange_numbers_are_numbers(arguments, result):
+    assert math.isfinite(result("run", "fedmf", TINY, "--rounds", 2, *FEW, *arguments)["hr@10"])
+
+
+def test_as_many_rounds_as_there_will_never_be(result):
+    assert result("run", "fedmf", TINY, "--rounds", 10**18, "--patience", 1, *FEW)["rounds"] < 1000
 
 
 def test_compare_is_one_object_with_one_summary_a_method(result):

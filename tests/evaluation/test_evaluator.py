@@ -4,6 +4,7 @@ import torch
 
 from confed.data.registry import load_dataset
 from confed.data.split import split
+from confed.errors import DivergedError
 from confed.evaluation.candidates import draw_candidates
 from confed.evaluation.evaluator import Evaluator
 from confed.protocol import PAPER, STRICT
@@ -67,16 +68,12 @@ def test_saturated_probabilities_tie_where_logits_do_not():
     assert evaluate(logit, scores).metrics("test")["hr@10"] == 100
 
 
-def test_non_finite_scores_lose():
-    some = cut()
-    scores = torch.zeros(some.users, some.items)
-    scores[0, some.test[0]] = torch.nan
-    scores[1] = torch.inf
-    scores[1, some.test[1]] = 0.0
-    result = evaluate(TINY_STRICT, scores)
-    per_user = result.sampled["test"].per_user("hr", 10, "expected")
-    assert per_user[0] == 0
-    assert per_user[1] == 1
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_scores_that_are_not_finite_are_not_ranked(value):
+    scores = torch.zeros(cut().users, cut().items)
+    scores[3, 5] = value
+    with pytest.raises(DivergedError, match="a score of client 3 is not finite"):
+        evaluate(TINY_STRICT, scores)
 
 
 def test_a_held_out_item_that_is_also_a_training_item_is_still_ranked():

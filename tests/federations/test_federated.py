@@ -27,11 +27,11 @@ def people(some):
     return some.federation.site.gateway
 
 
-@pytest.mark.parametrize(("value", "shown"), [(torch.nan, "nan"), (1e15, r"\d+(\.\d+)?e\+1\d")])
-def test_a_loss_that_is_not_finite_or_explodes_stops_with_round_client_and_term(value, shown):
+@pytest.mark.parametrize(("value", "shown"), [(torch.nan, "not finite"), (1e15, r"\d+(\.\d+)?e\+1\d")])
+def test_a_loss_that_is_not_finite_or_explodes_stops_with_client_and_term(value, shown):
     some = trainer()
     people(some).store.tensors["weight"][7] = value
-    with pytest.raises(ConfedError, match=rf"round 4: the cross-entropy term of client 7 is {shown} \(1 client"):
+    with pytest.raises(ConfedError, match=rf"the cross-entropy term of client 7 is {shown}: .*\(1 client"):
         some.round(4)
 
 
@@ -107,12 +107,12 @@ def test_a_round_without_views_examines_nobody():
     assert len(recorders[""].cards) == 2
 
 
-@pytest.mark.parametrize("options", [{"item_rate": 1e30}, {"learning_rate": 1e30}])
+@pytest.mark.parametrize("options", [{"item_rate": 1e15}, {"learning_rate": 1e15}])
 def test_what_explodes_in_the_last_step_is_neither_kept_nor_sent(options):
     some = trainer("fed3cr", variant="C1", local_epochs=1, **options)
     store = people(some).store.tensors
     before = {name: value.clone() for name, value in store.items()}
-    with pytest.raises(ConfedError, match="round 1: the parameter"):
+    with pytest.raises(ConfedError, match="the parameter"):
         some.round(1)
     untouched = store["own"] == before["own"]
     assert untouched.flatten(1).all(dim=1).any()

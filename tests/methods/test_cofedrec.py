@@ -130,17 +130,17 @@ class TestOncePerRound(CoFedRecConformance):
     @pytest.mark.parametrize(
         ("spoil", "what"),
         [
-            (lambda rows: rows.fill_(torch.nan), r"the gradient of the supcon term of client 7 is nan"),
+            (lambda rows: rows.fill_(torch.nan), r"the gradient of the supcon term of client 7 is not finite"),
             (lambda rows: rows.mul_(1e-30), r"the gradient of the supcon term of client 7 is \d"),
         ],
     )
-    def test_what_explodes_names_round_client_and_term(self, spoil, what):
+    def test_what_explodes_names_client_and_term(self, spoil, what):
         trainer = self.trained(1)
         state = {name: value.clone() for name, value in trainer.state().items()}
         spoil(state["client.items"][7])
         state["server.group_of"].fill_(-1)
         trainer.load(state)
-        with pytest.raises(ConfedError, match=f"round 2: {what}"):
+        with pytest.raises(ConfedError, match=what):
             trainer.round(2)
 
 

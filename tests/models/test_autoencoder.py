@@ -4,7 +4,6 @@ from torch import nn
 from torch.nn import functional
 
 from confed.data.split import TrainingData
-from confed.errors import ConfedError
 from confed.methods.etl import ETLF, ETLFC
 from confed.models.autoencoder import AutoencoderSilo
 from confed.models.binary_rows import dropout_factors, reconstruction
@@ -286,8 +285,3 @@ def test_single_precision_is_close():
         one.train(1, received())
     assert single.params["output"].dtype == torch.float32
     torch.testing.assert_close(single.params["output"].double(), exact.params["output"], rtol=1e-3, atol=1e-4)
-
-
-def test_a_loss_that_is_not_finite_is_an_error():
-    with pytest.raises(ConfedError, match=r"round 3, local epoch \d: the loss is not finite: lower `learning_rate`"):
-        silo(learning_rate=1e200).train(3, None)

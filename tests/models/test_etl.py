@@ -340,8 +340,3 @@ def test_the_loss_falls():
 def test_three_domains_are_refused():
     with pytest.raises(ConfedError, match=r"etl is for two domains, this data has 3 \(a, b, c\).*etl-f"):
         fresh(cut(3))
-
-
-def test_a_loss_that_is_not_finite_is_an_error():
-    with pytest.raises(ConfedError, match="epoch 2: the loss is not finite: lower `learning_rate`"):
-        trained(2, batch_size=100, learning_rate=1e200)

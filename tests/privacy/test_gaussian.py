@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 
@@ -49,10 +47,6 @@ def test_noise_is_a_function_of_its_key():
     mechanism, rows = Gaussian(1.0, 1.0), torch.zeros(5, 4)
     assert torch.equal(mechanism.blurred(rows, 1, "a"), mechanism.blurred(rows, 1, "a"))
     assert not torch.equal(mechanism.blurred(rows, 1, "a"), mechanism.blurred(rows, 2, "a"))
-
-
-def test_epsilon_by_hand():
-    assert Gaussian(1.0, 20.0).epsilon(1e-5) == pytest.approx(2 * math.sqrt(2 * math.log(125_000)) / 20)
 
 
 def test_a_person_is_clipped_as_a_whole():

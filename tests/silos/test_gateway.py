@@ -86,7 +86,7 @@ def test_losses_are_noted_by_company():
 def test_a_loss_that_explodes_names_its_domain(named):
     class Exploding(CompanyConformance):
         method = named
-        options = {"dim": 6, "batch_size": 16, "learning_rate": 1e200, "local_epochs": 3}
+        options = {"dim": 6, "batch_size": 16, "learning_rate": 1e15, "local_epochs": 3}
 
-    with pytest.raises(DivergedError, match=r"domain a: round 1.*: .*learning_rate"):
+    with pytest.raises(DivergedError, match=r"^domain a: .*learning_rate"):
         Exploding().trained(1)

@@ -59,8 +59,8 @@ def compare(
 
         console.print(results(summaries))
         for summary in summaries:
-            console.print(f"{summary['method']}, {defaults_line(summary)}", highlight=False)
+            console.print(f"{summary['method']}, {defaults_line(summary)}")
         for line in (line for summary in summaries for line in verdict(summary)):
-            console.print(line, highlight=False)
+            console.print(line)
 
     emit(result, as_json, render)

@@ -125,7 +125,7 @@ def remove(
     emit(
         {"removed": name, "path": str(path), "bytes": size},
         as_json,
-        lambda: console.print(f"removed {name}: {path} ({human_bytes(size)})", highlight=False, soft_wrap=True),
+        lambda: console.print(f"removed {name}: {path} ({human_bytes(size)})", soft_wrap=True),
     )
 
 

@@ -28,7 +28,7 @@ _PACKAGES = (
     "safetensors",
     "implicit",
 )
-_EXTRAS = {"scale": "ray", "frames": "pyarrow", "excel": "fastexcel"}
+_EXTRAS = {"scale": "ray", "frames": "pyarrow", "excel": "fastexcel", "privacy": "dp-accounting"}
 
 
 def doctor(

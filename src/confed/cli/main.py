@@ -14,7 +14,7 @@ from typer.rich_utils import rich_format_error
 
 import confed
 from confed.cli import compare, data, doctor, methods, recommend, report, run, similar
-from confed.cli.output import JSON, emit_error, err_console
+from confed.cli.output import JSON, bear_any_encoding, complain, console, emit_error
 from confed.errors import ConfedError
 
 app = typer.Typer(
@@ -40,20 +40,26 @@ def version(
     show: bool = typer.Option(False, "--version", help="Print the version.", is_eager=True),
 ) -> None:
     if show:
-        typer.echo(confed.__version__)
+        console.print(confed.__version__)
         raise typer.Exit
 
 
 def main() -> None:
+    bear_any_encoding()
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except ConfedError as error:
-        err_console.print("[bold red]error:[/] ", end="")
-        err_console.print(error.message, markup=False, highlight=False, soft_wrap=True)
-        _end(error.message, error.exit_code)
+        _refuse(error)
     except click.ClickException as error:  # an option that there is not, a value that is none
         rich_format_error(error)
         _end(error.format_message(), error.exit_code)
+    except MemoryError:
+        _refuse(ConfedError("that does not fit into the memory of this machine: use less data, or a larger machine"))
+
+
+def _refuse(error: ConfedError) -> None:
+    complain(error)
+    _end(error.message, error.exit_code)
 
 
 def _end(message: str, exit_code: int) -> None:

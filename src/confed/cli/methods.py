@@ -10,7 +10,7 @@ from rich.table import Table
 
 from confed.cli.complete import methods as method_names
 from confed.cli.options import Json
-from confed.cli.output import console, emit
+from confed.cli.output import console, emit, styled
 from confed.data.catalogue import REGISTRY
 from confed.methods.listing import listing
 from confed.methods.published import published
@@ -35,7 +35,7 @@ def list_methods(context: typer.Context, as_json: Json = False) -> None:
             table.add_row(row["name"], row["kind"], str(row["rounds"]), row["title"])
         console.print(table)
         for problem in problems:
-            console.print(problem, highlight=False, markup=False)
+            console.print(problem)
 
     emit({"methods": rows, "problems": problems}, as_json, render)
 
@@ -50,14 +50,15 @@ def show(
     facts = describe(method)
 
     def render() -> None:
-        console.print(f"[bold]{method.title}[/]\n{method.citation}\n", highlight=False)
-        console.print(facts["about"], highlight=False, markup=False)
+        console.print(styled(method.title, "bold"))
+        console.print(f"{method.citation}\n")
+        console.print(facts["about"])
         table = Table("option", "default", "meaning")
         for option in facts["options"]:
             table.add_row(option["name"], str(option["default"]), option["meaning"])
         console.print(table)
         for line in _lines(facts):
-            console.print(line, highlight=False, markup=False)
+            console.print(line)
 
     emit(facts, as_json, render)
 

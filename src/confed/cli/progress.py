@@ -6,19 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     TaskID,
-    TextColumn,
     TimeRemainingColumn,
 )
 
-from confed.cli.output import err_console
+from confed.cli.output import Words, bars, err_console
 from confed.data.catalogue import DOMAINS, REGISTRY
 from confed.data.shelf import is_at_hand
 from confed.data.sources import Progress as DownloadProgress
@@ -41,21 +39,21 @@ Clock = Callable[[], float]
 def live_progress(clock: Clock = time.monotonic) -> Iterator[Listener]:
     """A listener that draws one bar per run; where standard error is not a terminal, a line now and then."""
     columns = (
-        TextColumn("[bold]{task.description}"),
+        Words("{task.description}", "bold"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[status]}"),
+        Words("{task.fields[status]}"),
         TimeRemainingColumn(compact=True),
     )
-    bars: dict[str, Any] = {}
+    tasks: dict[str, TaskID] = {}
     landmarks = Landmarks(clock)
-    with Progress(*columns, console=err_console, disable=not err_console.is_terminal) as progress:
+    with bars(*columns) as progress:
 
         def listen(line: Line, settings: Settings) -> None:
             name = f"{settings.method} seed {settings.seed}"
-            if name not in bars:
-                bars[name] = progress.add_task(name, total=settings.rounds, status="")
-            progress.update(bars[name], completed=line["round"], status=status(line, settings))
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=settings.rounds, status="")
+            progress.update(tasks[name], completed=line["round"], status=status(line, settings))
             if not err_console.is_terminal and landmarks.has(line["round"], settings.rounds):
                 err_console.print(f"{name}: round {line['round']}/{settings.rounds}  {status(line, settings)}")
 
@@ -109,31 +107,31 @@ def get(dataset: str, progress: DownloadProgress) -> Interactions | Domains:
 
 
 def notice(text: str) -> None:
-    err_console.print(text, markup=False, soft_wrap=True)
+    err_console.print(text, soft_wrap=True)
 
 
 @contextmanager
 def download_progress() -> Iterator[DownloadProgress]:
     """A bar on standard error, but only for what takes longer than two seconds."""
     columns = (
-        TextColumn("{task.description}"),
+        Words("{task.description}"),
         BarColumn(bar_width=24),
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    bars = Progress(*columns, console=err_console, disable=not err_console.is_terminal, transient=True)
+    drawn = bars(*columns, transient=True)
     tasks: dict[str, TaskID] = {}
 
     def progress(what: str, done: int, total: int | None) -> None:
         if what not in tasks:
-            tasks[what] = bars.add_task(what, total=total)
-        bars.update(tasks[what], completed=done)
+            tasks[what] = drawn.add_task(what, total=total)
+        drawn.update(tasks[what], completed=done)
 
-    late = threading.Timer(_UNSEEN_SECONDS, bars.start)
+    late = threading.Timer(_UNSEEN_SECONDS, drawn.start)
     late.start()
     try:
         yield progress
     finally:
         late.cancel()
         late.join()
-        bars.stop()
+        drawn.stop()

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
 from confed.cli import complete
 from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import RUNS, Json, ReadingOptions, unpacked
-from confed.cli.output import console, emit, err_console, loading
+from confed.cli.output import Words, bars, console, emit, loading
 from confed.cli.progress import fetch, live_progress, notice
 from confed.data.contents import exists
 from confed.data.shelf import require_source
 from confed.errors import ConfedError
 from confed.methods.registry import require_method
+from confed.visible import shown
 
 if TYPE_CHECKING:
     from confed.runs.finished import Run
@@ -162,10 +162,11 @@ def _quality(summary: Mapping[str, Any]) -> str:
 def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapping[str, Any], as_json: bool) -> None:
     from confed.files import written_beside
 
-    with Progress(console=err_console, disable=not err_console.is_terminal, transient=True) as bars:
-        task = bars.add_task("recommending", total=None)
+    columns = (Words("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with bars(*columns, transient=True) as drawn:
+        task = drawn.add_task("recommending", total=None)
         offers = run.offers(k=k, **asked)
-        everybody = offers.to_everybody(lambda done, of: bars.update(task, completed=done, total=of))
+        everybody = offers.to_everybody(lambda done, of: drawn.update(task, completed=done, total=of))
     for text in everybody.notes:
         notice(text)
     frame = everybody.frame
@@ -179,7 +180,7 @@ def _write_all(run: Run, k: int, to: Path, asked: Mapping[str, Any], about: Mapp
     users = frame["user"].n_unique()
     said = f"{to}: {frame.height:,} rows, {users:,} users"
     facts = {"users": users, "newcomers": everybody.newcomers, "left_out": everybody.left_out, "rows": frame.height}
-    emit({**about, "file": str(to), **facts}, as_json, lambda: console.print(Text(said)))
+    emit({**about, "file": str(to), **facts}, as_json, lambda: console.print(said))
 
 
 def _as_data(offered: Mapping[str, Sequence[Recommendation]]) -> dict[str, Any]:
@@ -196,16 +197,16 @@ def _render(offered: Mapping[str, Sequence[Recommendation]]) -> None:
 
 
 def items_table(items: Sequence[Recommendation], title: str | None = None) -> Table:
-    """Rank, title and score. Ids and titles are data: printed as they are, whatever is in them."""
-    table = Table(title=Text(title) if title else None)
+    """Rank, title and score."""
+    table = Table(title=shown(title) if title else None)
     titled = any(one.title for one in items)
     table.add_column("rank", justify="right")
     for heading in ("title", "item") if titled else ("item",):
         table.add_column(heading, overflow="fold")
     table.add_column("score", justify="right")
     for rank, one in enumerate(items, start=1):
-        names = (Text(one.title or ""), Text(one.item)) if titled else (Text(one.item),)
-        table.add_row(str(rank), *names, f"{one.score:.4f}")
+        names = (one.title or "", one.item) if titled else (one.item,)
+        table.add_row(str(rank), *map(shown, names), f"{one.score:.4f}")
     if items and not titled:
         notice("the data has no titles: items are shown by their ids")
     return table

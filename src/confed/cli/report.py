@@ -13,7 +13,7 @@ import typer
 from confed.cli import complete
 from confed.cli.finished import Data, Latest, finished
 from confed.cli.options import Json
-from confed.cli.output import console, emit, err_console, loading
+from confed.cli.output import console, emit, err_console, loading, styled
 from confed.errors import ConfedError
 
 
@@ -50,7 +50,7 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
     def render() -> None:
-        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", highlight=False, soft_wrap=True)
+        console.print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", soft_wrap=True)
 
     emit({"run": str(folder), "report": str(path), "bytes": path.stat().st_size}, as_json, render)
 
@@ -61,4 +61,4 @@ def has_screen() -> bool:
 
 
 def _announce(title: str) -> None:
-    err_console.print(f"drawn: {title}", style="dim", highlight=False)
+    err_console.print(styled(f"drawn: {title}", "dim"))

@@ -163,17 +163,18 @@ def _flat(options: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _noise(note: dict[str, float]) -> str:
+def _noise(note: dict[str, Any]) -> str:
     """Of the last round."""
+    from confed.privacy.accounting import in_words
+
     if "mean_length" not in note:
         return (
-            f"deviation {note['noise_deviation']:g} on every number of a client's change, clipped to {note['clip']:g}, "
-            f"ε = {note['epsilon_of_one_upload']:.3g} for one upload at δ = 1e-5"
+            f"deviation {note['noise_deviation']:g} on every number of a client's change, clipped to {note['clip']:g}; "
+            f"{in_words(note)}"
         )
     return (
         f"deviation {note['noise_deviation']:g} on every number, rows of mean length {note['mean_length']:.3g} clipped "
-        f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer), "
-        f"ε = {note['epsilon_of_one_upload']:.3g} for one row of one upload at δ = 1e-5"
+        f"to {note['clip']:g} ({100 * note['clipped_share']:.0f} % of them were longer); {in_words(note)}"
     )
 
 
@@ -197,24 +198,24 @@ def _caveats(summary: dict[str, Any]) -> Iterator[str]:
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     def render() -> None:
         console.print(results([summary]))
-        console.print(defaults_line(summary), highlight=False)
+        console.print(defaults_line(summary))
         for figure in summary["published"]:
             figures = f"{figure['hr']:.2f} / {figure['ndcg']:.2f}, {figure['ranking']} ranking"
-            console.print(f"published: {figures} ({figure['source']})", highlight=False)
+            console.print(f"published: {figures} ({figure['source']})")
         for view, metrics in summary.get("views", {}).items():
             if view != summary["view"] and metrics:  # none where nothing was held out
                 values = f"HR@10 {metrics['hr@10']:.2f}, NDCG@10 {metrics['ndcg@10']:.2f}"
-                console.print(f"the same round under the {view} view: {values}", highlight=False)
+                console.print(f"the same round under the {view} view: {values}")
         parts = summary.get("upload_parts", {})
         if len(parts) > 1:
             sizes = ", ".join(f"{part} {human_bytes(size)}" for part, size in parts.items())
             of = "every domain" if "domains" in summary else "a client"
-            console.print(f"upload of {of} in a round: {sizes}", highlight=False)
+            console.print(f"upload of {of} in a round: {sizes}")
         for domain, note in summary.get("noise", {}).items():
-            console.print(f"noise on what {domain} sent: {_noise(note)}", highlight=False)
+            console.print(f"noise on what {domain} sent: {_noise(note)}")
         for line in _caveats(summary):
-            console.print(line, highlight=False)
+            console.print(line)
         for one in summary.get("runs", [summary]):
-            console.print(f"run folder: {one['run_dir']}", highlight=False)
+            console.print(f"run folder: {one['run_dir']}")
 
     emit(summary, as_json, render)

@@ -9,6 +9,8 @@ from rich import box
 from rich.console import Group
 from rich.table import Table
 
+from confed.visible import shown
+
 _CAPTION = (
     "HR@10 and NDCG@10 in percent, on test items, against {negatives} sampled candidates; full ranking: against all "
     "items. Round: the chosen one, of all. Traffic: per client and round, up / down."
@@ -37,7 +39,7 @@ def results_table(summaries: Sequence[Mapping[str, Any]]) -> Table:
     first = summaries[0]
     paper = any(summary["published"] for summary in summaries)
     seeds = len(first.get("runs", [first]))
-    title = f"{first['dataset']}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
+    title = f"{shown(first['dataset'])}, protocol {first['protocol']}, {seeds} seed{'s' if seeds > 1 else ''}"
     means = " Of several domains: the mean; clients are companies." if "domains" in first else ""
     # As narrow as a terminal of 80 columns wants it.
     shape: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "pad_edge": False, "show_edge": False}

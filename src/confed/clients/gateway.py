@@ -21,11 +21,11 @@ from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
-from confed.errors import DivergedError
 from confed.federations.gateway import Cards, Gateway
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.random import Stream
+from confed.soundness import EXPLODED, diverged, unless
 from confed.threads import in_parallel
 
 Ints = NDArray[np.int64]
@@ -36,8 +36,6 @@ _SCORE_VALUES = 1 << 20
 """Intermediate values of a scoring pass."""
 _WHOLE_VALUES = 1 << 22
 """Values of the whole item tables of a chunk, where the objective reaches every row."""
-_EXPLODED = 1e9
-"""Losses, gradients and tables beyond this are accidents."""
 
 
 class People(Gateway):
@@ -106,8 +104,9 @@ class People(Gateway):
             whole=self.procedure.dense,
         )
         cohort = Cohort(self.backbone, self.store, download, rows)
-        cohort.train(self.procedure, Stream.of(self.seed, "shuffle", number), number)
-        _require_sound(cohort, number)
+        with unless(lambda: self._require_sound(cohort)):
+            cohort.train(self.procedure, Stream.of(self.seed, "shuffle", number), number)
+        self._require_sound(cohort)
         cohort.keep()
         return cohort
 
@@ -153,22 +152,22 @@ class People(Gateway):
         nets = [spec for spec in self.backbone.named(scope="shared") if spec.role != "item"]
         return sum(math.prod(spec.shape) for spec in nets)
 
-
-def _require_sound(cohort: Cohort, number: int) -> None:
-    """Stop before anything that is not finite, or exploded, is kept or sent."""
-    # A cause before what follows from it.
-    sizes = {f"gradient of the {term} term": largest for term, largest in cohort.steepest.items()}
-    sizes |= {f"{term} term": losses.abs() for term, losses in cohort.values.items()}
-    for name, held in {**cohort.tables, **cohort.params}.items():
-        # No entry is larger than the length, which is found twenty times faster than the largest entry.
-        lengths = torch.linalg.vector_norm(held.flatten(1), dim=1)
-        sound = bool((lengths < _EXPLODED).all())
-        sizes[f"parameter {name!r}"] = lengths if sound else held.flatten(1).abs().amax(dim=1)
-    for what, largest in sizes.items():
-        bad = torch.nonzero(~(largest < _EXPLODED))[:, 0]
-        if len(bad):
-            client, value = int(cohort.rows.ids[bad[0]]), float(largest[bad[0]])
-            raise DivergedError(
-                f"round {number}: the {what} of client {client} is {value:.3g} ({len(bad)} client(s) in this "
-                f"chunk): lower the learning rate, or the term's weight"
-            )
+    def _require_sound(self, cohort: Cohort) -> None:
+        """Stop before anything that is not finite, or exploded, is kept or sent."""
+        # A cause before what follows from it.
+        sizes = {f"gradient of the {term} term": largest for term, largest in cohort.steepest.items()}
+        sizes |= {f"{term} term": losses.abs() for term, losses in cohort.values.items()}
+        for name, held in {**cohort.tables, **cohort.params}.items():
+            # No entry is larger than the length, which is found twenty times faster than the largest entry.
+            lengths = torch.linalg.vector_norm(held.flatten(1), dim=1)
+            sound = bool((lengths < EXPLODED).all())
+            sizes[f"parameter {name!r}"] = lengths if sound else held.flatten(1).abs().amax(dim=1)
+        for what, largest in sizes.items():
+            bad = torch.nonzero(~(largest < EXPLODED))[:, 0]
+            if len(bad):
+                client, value = int(cohort.rows.ids[bad[0]]), float(largest[bad[0]])
+                remedy = (
+                    f"lower the learning rate, {'`upload_noise`, ' * bool(self.filters.filters)}or the term's weight"
+                )
+                others = f" ({len(bad)} client(s) of this chunk)"
+                raise diverged(f"the {what} of {{client}}", value, remedy + others, client)

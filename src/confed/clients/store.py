@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-import psutil
 import torch
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
-from confed.errors import ConfedError
 from confed.messages import Push
+from confed.room import require_room
 
 
 class ClientStore:
@@ -65,9 +64,5 @@ class ClientStore:
 def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
     values = copies * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
-    needed, available = values * dtype.itemsize, psutil.virtual_memory().total
-    if needed > available:
-        raise ConfedError(
-            f"{copies} copies of what {clients:,} clients keep take {needed / 1e9:.1f} GB and this machine has "
-            f"{available / 1e9:.1f} GB: use fewer users or items, or a smaller `dim`"
-        )
+    what = f"{copies} copies of what {clients:,} clients keep"
+    require_room(what, values * dtype.itemsize, "use fewer users or items, or a smaller `dim`")

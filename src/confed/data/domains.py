@@ -29,6 +29,7 @@ from confed.data.shelf import MANIFEST
 from confed.data.sources import Notice
 from confed.errors import ConfedError, said_of, unknown_name
 from confed.files import written_beside
+from confed.visible import shown
 
 _NAME = r"[A-Za-z0-9_-]+"
 
@@ -87,7 +88,7 @@ class Domains:
 
     def __repr__(self) -> str:
         held = "; ".join(f"{domain}: {part.n_items:,} items, {len(part):,}" for domain, part in self.parts.items())
-        return f"Domains({self.name}: {self.n_users:,} users, {len(self):,} interactions; {held})"
+        return f"Domains({shown(self.name)}: {self.n_users:,} users, {len(self):,} interactions; {held})"
 
     @property
     def names(self) -> tuple[str, ...]:

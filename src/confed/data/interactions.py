@@ -30,6 +30,7 @@ from confed.data.sources import Notice, announce
 from confed.data.values import Table, from_frame
 from confed.errors import ConfedError, unknown_name
 from confed.files import written_beside
+from confed.visible import shown
 
 Ints = NDArray[np.int64]
 
@@ -143,7 +144,7 @@ class Interactions:
 
     def __repr__(self) -> str:
         return (
-            f"Interactions({self.name}: {self.n_users:,} users, {self.n_items:,} items, "
+            f"Interactions({shown(self.name)}: {self.n_users:,} users, {self.n_items:,} items, "
             f"{len(self):,} interactions, time={self.time})"
         )
 

@@ -29,6 +29,7 @@ from typing import BinaryIO, cast
 from confed.data.contents import own_path
 from confed.data.limits import BYTES, SupportsRead
 from confed.errors import ConfedError, in_python
+from confed.visible import visible_lines
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being fetched, bytes so far, and bytes in all if known."""
@@ -284,6 +285,6 @@ def _not_found(name: str, files: Sequence[str], failures: Sequence[str], made: s
 def announce(text: str, notice: Notice | None = None) -> None:
     """Tell the user, on standard error unless somebody else wants to."""
     if notice is None:
-        print(in_python(text), file=sys.stderr)
+        print(visible_lines(in_python(text)), file=sys.stderr)
     else:
         notice(text)

@@ -20,6 +20,7 @@ from confed.messages import Tally
 from confed.protocol import Protocol
 from confed.ragged import Ragged
 from confed.random import Stream
+from confed.soundness import require_scores
 
 
 class ColdEvaluator:
@@ -29,6 +30,7 @@ class ColdEvaluator:
 
     def __init__(self, cut: ColdSplit, protocol: Protocol, seed: int) -> None:
         self.protocol = protocol
+        self.ids = torch.from_numpy(cut.training.ids)
         self._held_out = {"validation": cut.validation, "test": cut.test}
         self.trained = np.unique(cut.training.positives.values)
         lengths = sum(held.lengths for held in self._held_out.values())
@@ -81,6 +83,7 @@ class ColdScorecard:
     def add(self, clients: Tensor, logits: Tensor) -> None:
         """Rank what `clients` took up, given their logits (clients, items)."""
         evaluator = self._of
+        require_scores(logits, evaluator.ids[clients])
         scores = comparable(logits, evaluator.protocol)
         for part in PARTS:
             held = evaluator._held_out[part]

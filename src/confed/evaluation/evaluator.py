@@ -19,6 +19,7 @@ from confed.evaluation.candidates import draw_candidates, most_candidates
 from confed.evaluation.metrics import Ints, Ranks
 from confed.messages import Tally
 from confed.protocol import Protocol
+from confed.soundness import require_scores
 
 Part = Literal["validation", "test"]
 PARTS: tuple[Part, Part] = ("validation", "test")
@@ -82,7 +83,8 @@ class Evaluator:
                 self._candidates[sampled_name(count)] = _candidates(cut, protocol, seed, count)
         self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
         self._training = cut.training.positives
-        self.cases = dict.fromkeys(PARTS, torch.from_numpy(cut.training.ids))
+        self.ids = torch.from_numpy(cut.training.ids)
+        self.cases = dict.fromkeys(PARTS, self.ids)
 
     @property
     def rankings(self) -> tuple[str, ...]:
@@ -111,6 +113,7 @@ class Scorecard:
     def add(self, clients: Tensor, logits: Tensor) -> None:
         """Rank for `clients`, given their logits (clients, items). The logits are not kept."""
         evaluator = self._of
+        require_scores(logits, evaluator.ids[clients])
         scores = comparable(logits, evaluator.protocol)
         for ranking, candidates in evaluator._candidates.items():
             for part in PARTS:
@@ -157,6 +160,5 @@ def tally_of(ranks: Mapping[str, Mapping[Part, Ranks]], cases: Mapping[Part, Ten
 
 
 def comparable(logits: Tensor, protocol: Protocol) -> Tensor:
-    """What is ranked: the protocol's space of scores, in which nothing that is not finite can win."""
-    scores = torch.sigmoid(logits.float()) if protocol.score_space == "probability" else logits
-    return torch.nan_to_num(scores, nan=-torch.inf, posinf=-torch.inf, neginf=-torch.inf)
+    """What is ranked: the protocol's space of scores."""
+    return torch.sigmoid(logits.float()) if protocol.score_space == "probability" else logits

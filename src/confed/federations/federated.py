@@ -20,7 +20,10 @@ from confed.seals import Sealed
 from confed.server.selection import Selection
 from confed.server.strategies import AnyStrategy
 from confed.server.uploads import OpenUploads, Uploads
+from confed.soundness import require_finite, unless
 from confed.training import Round, Trainer
+
+_CALMER = "lower `learning_rate`, or `upload_noise` where there is some"
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Federated(Trainer):
         download = strategy.download()
         clients = self._participants(number)
         trained = self.federation.train(number, download, clients, examine="local" in views)
-        strategy.aggregate(self._uploads(trained.sums, download, clients), number)
+        with unless(lambda: require_finite(_changes(trained.sums), _CALMER)):
+            strategy.aggregate(self._uploads(trained.sums, download, clients), number)
+        require_finite(strategy.state(), _CALMER)
         push = strategy.push()
         self.federation.push(push)
         tallies = {v: trained.tallies if v == "local" else self.federation.examine(strategy.download()) for v in views}
@@ -128,3 +133,7 @@ class Federated(Trainer):
 
     def serving_state(self) -> dict[str, Tensor]:
         return copied(self._serving) | self.federation.serving_state()
+
+
+def _changes(sums: Sums) -> dict[str, Tensor]:
+    return {name: part.changes for name, part in sums.of.items()}

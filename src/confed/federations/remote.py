@@ -23,8 +23,7 @@ from confed.federations.site import Site
 from confed.seals import Sealed
 
 _QUESTIONS = frozenset({"train", "examine", "rows", "partials", "mark", "commit", "restore"})
-_KINDS = (ConfedError, DamagedError, DivergedError, MessageError, UnwritableError)
-_ERRORS = {kind.__name__: kind for kind in _KINDS}
+_ERRORS = {kind.__name__: kind for kind in (ConfedError, DamagedError, MessageError, UnwritableError)}
 _END = Frame({"end": True}).to_bytes()
 
 
@@ -71,15 +70,23 @@ class Desk:
 
 def error_frame(error: Exception) -> bytes:
     """For the user's process: a mistake that can be mended by its message, a defect of ours with its traceback."""
+    if isinstance(error, DivergedError):
+        return Frame({"error": DivergedError.__name__, "message": error.text, **_whose(error)}).to_bytes()
     if isinstance(error, ConfedError):
         return Frame({"error": type(error).__name__, "message": error.message}).to_bytes()
     return Frame({"error": "", "message": "".join(traceback.format_exception(error))}).to_bytes()
+
+
+def _whose(error: DivergedError) -> dict[str, Any]:
+    return {"client": error.client, "domain": error.domain}
 
 
 def raise_error(frame: Frame) -> None:
     """What went wrong elsewhere goes wrong here, if anything did."""
     if "error" in frame.head:
         kind, message = frame.head["error"], frame.head["message"]
+        if kind == DivergedError.__name__:
+            raise DivergedError(message, frame.head["client"], frame.head["domain"])
         raise _ERRORS.get(kind, ConfedError)(message) if kind else RuntimeError(message)
 
 

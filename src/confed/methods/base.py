@@ -63,7 +63,7 @@ class FilteredConfig(MethodConfig):
     upload_clip: float | None = Field(default=None, gt=0)
     """Clip what is sent to this length: a client's whole change, or a company's rows about a person; with
     `upload_noise`, the Gaussian mechanism."""
-    upload_noise: float | None = Field(default=None, gt=0)
+    upload_noise: float | None = Field(default=None, ge=1e-6)
     """Deviation of the noise on every number that is sent, in multiples of `upload_clip`."""
 
     @model_validator(mode="after")

@@ -57,7 +57,7 @@ class CoFedRecConfig(ScaledItemsConfig):
     """The whole method, or an ablation of it."""
     clusters: int = Field(default=30, ge=1)
     """K: item categories that the server looks for; at most one for each item. `origin` has none."""
-    categories_per_round: int = Field(default=1, ge=1)
+    categories_per_round: int = Field(default=1, ge=1, le=100)
     """Categories by which clients are divided in one round, each within the groups of the one before (`user-p`,
     `full`)."""
     contrast: float = Field(default=0.005, ge=0)

@@ -31,7 +31,7 @@ from confed.models.preference import Pull
 
 
 class FPPDMConfig(PreferenceConfig):
-    layers: int = Field(default=3, ge=1)
+    layers: int = Field(default=3, ge=1, le=100)
     """Graph layers."""
     train_negatives: int = Field(default=10, ge=1)
     """Sampled negatives per positive, redrawn every local epoch."""

@@ -40,7 +40,7 @@ class FedMFSiloConfig(SiloConfig):
 class FedGNNSiloConfig(SiloConfig):
     batch_size: int = Field(default=256, ge=1)
     """Triples (user, positive, negative) per local step."""
-    layers: int = Field(default=3, ge=1)
+    layers: int = Field(default=3, ge=1, le=100)
     """Graph layers."""
     regularisation: float = Field(default=1e-4, ge=0)
     """λ, on the layer-0 rows of a batch."""

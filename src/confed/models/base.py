@@ -19,7 +19,6 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
-from confed.errors import DivergedError
 from confed.models.learner import Learned, Learner, batches_of
 from confed.ragged import Ragged
 from confed.random import Stream
@@ -34,6 +33,11 @@ class JointModel(Served):
     @abstractmethod
     def users(self) -> int:
         """How many people it learns from."""
+
+    @property
+    @abstractmethod
+    def outcomes(self) -> int:
+        """How many a row of its loss is about at most: one an item."""
 
     @abstractmethod
     def train(self, number: int) -> float | None:
@@ -62,6 +66,10 @@ class Model(JointModel):
     @property
     def users(self) -> int:
         return self.data.users
+
+    @property
+    def outcomes(self) -> int:
+        return self.data.items
 
     @abstractmethod
     def scorer(self) -> Scorer:
@@ -131,10 +139,7 @@ class EpochModel(Learned, Model):
         """One pass over the data; the mean loss of its rows, each before the step it takes part in."""
 
     def train(self, number: int) -> float:
-        loss = self.epoch(number)
-        if not np.isfinite(loss):
-            raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
-        return loss
+        return self.epoch(number)
 
 
 class PointwiseConfig(MethodConfig):

@@ -38,7 +38,7 @@ from torch.nn import functional
 
 from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
-from confed.errors import ConfedError, DivergedError
+from confed.errors import ConfedError
 from confed.initial import Layers, linear_layer, normal, started, uniform
 from confed.models.base import JointModel
 from confed.models.binary_rows import dropout_factors, reconstruction, summed
@@ -122,14 +122,15 @@ class ETLModel(JointModel):
         return layers
 
     def train(self, number: int) -> float | None:
-        loss = self.epoch(number)
-        if loss is not None and not np.isfinite(loss):
-            raise DivergedError(f"epoch {number}: the loss is not finite: lower `learning_rate`")
-        return loss
+        return self.epoch(number)
 
     @property
     def users(self) -> int:
         return self.people
+
+    @property
+    def outcomes(self) -> int:
+        return sum(self.items.values())
 
     def epoch(self, number: int) -> float | None:
         """One pass over all people; the model's mean loss of those it was trained on, None if there were none."""

@@ -35,7 +35,7 @@ from confed.scoring import Scorer, dot_scorer
 class LightGCNConfig(MethodConfig):
     dim: int = Field(default=32, ge=1)
     """Width of user and item vectors."""
-    layers: int = Field(default=3, ge=0)
+    layers: int = Field(default=3, ge=0, le=100)
     """L, how far embeddings are propagated."""
     learning_rate: float = Field(default=0.001, gt=0)
     """Adam's step size."""

@@ -24,7 +24,6 @@ import torch
 from torch import Tensor
 
 from confed.data.split import TrainingData
-from confed.errors import DivergedError
 from confed.models.compactness import CoClustering
 from confed.models.distributions import named, unnamed
 from confed.models.learner import Learned, Learner
@@ -106,8 +105,6 @@ class PreferenceSilo(Learned, Silo):
             extra = torch.tensor_split(self.unheard, steps)
             batches = [Batch(number, epoch * steps + step, extra[step]) for step in range(steps)]
             losses.append(self.epoch(number, epoch, batches))
-            if not np.isfinite(losses[-1]):
-                raise _diverged(f"round {number}, local epoch {epoch + 1}")
         return float(np.mean(losses))
 
     def pulled(self, batch: Batch, users: Tensor, points: Tensor, unheard: Tensor) -> Tensor:
@@ -129,11 +126,7 @@ class PreferenceSilo(Learned, Silo):
         if not pull.clustering or self._steps_before(batch) % pull.cluster_every or not len(points):
             return points.new_zeros(())
         stream = Stream.of(self.seed, "clusters", batch.round)
-        weight = pull.clustering * pull.cluster_every
-        try:
-            return weight * pull.co_clustering.loss(points, stream, batch.step)
-        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]  # its matrix is not finite
-            raise _diverged(f"round {batch.round}") from error
+        return pull.clustering * pull.cluster_every * pull.co_clustering.loss(points, stream, batch.step)
 
     def _steps_before(self, batch: Batch) -> int:
         """Since the first round: a round may have fewer steps than lie between two co-clusterings."""
@@ -154,7 +147,3 @@ class PreferenceSilo(Learned, Silo):
     def scorer(self, received: Rows | None = None) -> Scorer:
         rows = None if received is None else unnamed(received)
         return self.item_scorer(replaced(self.user_points(), self.shared.users, rows))
-
-
-def _diverged(when: str) -> DivergedError:
-    return DivergedError(f"{when}: the loss is not finite: lower `learning_rate`")

@@ -15,6 +15,7 @@ from confed.messages import Tally
 from confed.models.base import JointModel
 from confed.protocol import View
 from confed.scoring import fill
+from confed.soundness import trained
 from confed.tensors import joined, part_of
 from confed.threads import in_parallel
 from confed.training import Round, Trainer
@@ -45,12 +46,14 @@ class OnePlace(Trainer):
 
     def _train(self, domain: str, number: int) -> float | None:
         with in_domain(domain):
-            return self.models[domain].train(number)
+            model = self.models[domain]
+            return trained(lambda: model.train(number), model.state, model.outcomes)
 
     def _examine(self, domain: str) -> Tally:
         model = self.models.get(domain) or self.models[ONLY]
         card = self.judges[domain].scorecard()
-        fill(card, model.scorer_of(domain), model.values_of(domain))
+        with in_domain(domain):
+            fill(card, model.scorer_of(domain), model.values_of(domain))
         return card.tally()
 
     def state(self) -> dict[str, Tensor]:

@@ -2,19 +2,18 @@
 
 A company's rows about a person are clipped and blurred as one row. Noise of deviation z·C on a row of length at most C
 hides that row from whoever sees the upload: rows in a ball of radius C differ by at most 2C, so the row is
-(ε, δ)-private with ε = 2 √(2 ln(1.25/δ)) / z where that is below 1 (Dwork and Roth 2014, theorem A.1). This speaks of
-one row in one company's upload. It does not speak of a person's interactions, which shape other people's rows as well;
-rounds add up, and so do companies that send rows of the same person.
+(ε, δ)-private; `accounting` has the exact ε of one upload and of all rounds. This speaks of one person's row in one
+company's upload. It does not speak of a person's interactions, which shape other people's rows as well; and companies
+that send rows of the same person add up.
 
 Of people it is the change of all that a client sends, tables and networks together, that is clipped and blurred as one:
-the same ε, of one whole upload in one round.
+the same ε, of one client's whole upload.
 
 In a simulation the noise is a function of the seed; a deployment has to draw it in secret.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor
 
 from confed.messages import Agreement, Upload, dense
+from confed.privacy.accounting import require_accounting
 from confed.privacy.filters import Bases, Filter
 from confed.random import keyed, standard_normal
 
@@ -42,10 +42,6 @@ class Gaussian(Filter):
     def deviation(self) -> float:
         return self.multiplier * self.clip
 
-    def epsilon(self, delta: float = 1e-5) -> float:
-        """Of one unit of one upload; the theorem holds for values below 1, larger ones are an order of magnitude."""
-        return 2 * math.sqrt(2 * math.log(1.25 / delta)) / self.multiplier
-
     def blurred(self, rows: Tensor, *key: object) -> Tensor:
         """Rows (n, d) as they may leave; the noise is a function of `key`."""
         noise = standard_normal(rows, keyed(*key))
@@ -54,6 +50,7 @@ class Gaussian(Filter):
         return clipped + self.deviation * noise
 
     def objection(self, agreement: Agreement) -> str | None:
+        require_accounting()
         kept = sorted(agreement.plan.keys() & agreement.kept.keys())
         if kept:
             return f"clients keep {', '.join(kept)} and send them whole, so there is no change to clip"
@@ -91,7 +88,7 @@ class Gaussian(Filter):
         return {name: of.view(len(upload), *bases[name].shape) for name, of in zip(agreed.plan, parts, strict=True)}
 
     def note(self, upload: Upload, agreed: Agreement) -> dict[str, Any]:
-        said = {"clip": self.clip, "noise_deviation": self.deviation, "epsilon_of_one_upload": self.epsilon()}
+        said = {"clip": self.clip, "noise_deviation": self.deviation}
         if upload.rows is None:
             return said
         length = _side_by_side(upload, agreed).norm(dim=1)

@@ -6,6 +6,7 @@ from confed.analysis.curves import clipped_shares, domain_curves, domain_losses,
 from confed.analysis.preferences import preference_maps
 from confed.analysis.rounds import Curves, Levels
 from confed.analysis.run import Run
+from confed.privacy.accounting import accounted, in_words
 from confed.report.section import Picture, Section
 from confed.report.training import POPULARITY, noted, on_test_items, quality
 
@@ -33,12 +34,11 @@ def noise(run: Run) -> Section | None:
     if not noted(run, "noise") or not run.domains:
         return None
     history = run.lines
-    note = next(iter(history[0]["server"]["noise"].values()))
+    note = accounted(next(iter(history[0]["server"]["noise"].values())), len(history))
     text = (
         f"What a company says of a person is clipped to length {note['clip']:g}; then every number gets Gaussian noise "
-        f"of deviation {note['noise_deviation']:g}. That hides a row in one upload with "
-        f"ε = {note['epsilon_of_one_upload']:.3g} at δ = 1e-5 (above 1 that is an order of magnitude only); rounds and "
-        f"companies add up, and a person's interactions shape other people's rows as well."
+        f"of deviation {note['noise_deviation']:g}. What that promises {in_words(note)}. Companies that know the same "
+        f"person add up, and a person's interactions shape other people's rows as well."
     )
     pictures = [Picture.of(lengths_sent(history)), Picture.of(clipped_shares(history))]
     return Section("Noise on what companies send", text, pictures)

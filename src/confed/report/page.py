@@ -24,6 +24,7 @@ from confed.report.samples import Sample
 from confed.report.samples import samples as examples
 from confed.report.section import Section
 from confed.report.sections import sections
+from confed.visible import visible_lines
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 """The browser itself refuses whatever the page might fetch."""
@@ -65,16 +66,22 @@ def render(run: Run, parts: Iterable[Section], shown: Iterable[Sample] = ()) -> 
 
 
 def _environment() -> Environment:
-    """Whatever the template is given is escaped, but for plotly's own script."""
+    """Whatever the template is given is shown and not obeyed, but for plotly's own script."""
     made = Environment(
         loader=PackageLoader("confed.report", "."),
         autoescape=True,
+        finalize=_finalised,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters |= {"described": _described, "caption": _caption, "with_code": _with_code, "dedent": textwrap.dedent}
     return made
+
+
+def _finalised(value: Any) -> Any:
+    """Text in which nothing hides; `autoescape` sees to the rest."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _caption(figure: go.Figure) -> str:

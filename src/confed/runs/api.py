@@ -143,8 +143,9 @@ def prepared(
     _require_rounds(method, settings.get("rounds"), holdout=holdout)
     _require_choice(settings, holdout=holdout)
     resolved()  # what is wrong with the options is said before anything is loaded
-    data = load(dataset, notice=notice, **reading)
     source = whereabouts(dataset)
+    _require_text(source)
+    data = load(dataset, notice=notice, **reading)
     chosen = resolved(known=identified(dataset, data)).model_copy(
         update={"content_hash": data.content_hash, "source": source, "reading": reading if source else {}}
     )
@@ -169,6 +170,14 @@ def _name(dataset: Any) -> str:
     if whereabouts(dataset) is None:
         return str(dataset)
     return each_file(str(dataset), lambda file: Path(file).name if own_path(file).is_absolute() else file)
+
+
+def _require_text(source: str | None) -> None:
+    """A run writes down where its data is."""
+    try:
+        (source or "").encode()
+    except UnicodeEncodeError:
+        raise ConfedError(f"{source}: the path is not in UTF-8, so that no run could name it: rename it") from None
 
 
 def _said(**options: Any) -> dict[str, Any]:

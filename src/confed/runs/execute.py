@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from confed.errors import StoppedError, UnwritableError
+from confed.errors import DivergedError, StoppedError, UnwritableError
 from confed.runs.commits import gather
 from confed.runs.folder import RunFolder
 from confed.runs.launch import launch
 from confed.runs.loop import Listener, Loop, is_over
+from confed.runs.memory import within_memory
 from confed.runs.prepare import Experiment
 from confed.runs.stopping import patient_ctrl_c
 from confed.runs.summary import summarise
 from confed.runs.verdict import YARDSTICK
+from confed.visible import quoted
 
 _SECONDS = 50_000_000
 """Pairs of user and item that take some seconds to rank."""
@@ -22,14 +24,23 @@ def execute(experiment: Experiment, folder: RunFolder, listener: Listener | None
     """Run to the end from wherever the folder's checkpoint stands; returns the summary and writes it."""
     folder.begin()
     try:
-        with patient_ctrl_c(folder):
+        with patient_ctrl_c(folder), within_memory(experiment.terms.config):
             (_locally if experiment.settings.engine == "local" else launch)(experiment, folder, listener)
         return _summarised(experiment, folder, listener)
     except UnwritableError as error:
         raise UnwritableError(f"{error.message}; then go on with `confed run --resume {folder.path}`") from None
+    except DivergedError as error:
+        raise _named(error, experiment) from None
     except KeyboardInterrupt:
         # Not saved here: in the middle of a round the clients' state is neither the old one nor the new one.
         raise _stopped(folder, "at once") from None
+
+
+def _named(error: DivergedError, experiment: Experiment) -> DivergedError:
+    """Whoever trains knows numbers; the data has the names."""
+    if error.client is None:
+        return error
+    return error.called(f"user {quoted(experiment.cut.parts[error.domain].user_ids[error.client])}")
 
 
 def _summarised(experiment: Experiment, folder: RunFolder, listener: Listener | None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from confed.runs.folder import RunFolder
 from confed.runs.offers import Offers, Progress, Recommendation
 from confed.runs.prepare import Experiment, moved
 from confed.scoring import Scorer
+from confed.visible import shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -64,7 +65,7 @@ class Run:
 
     def _title(self) -> str:
         of = self.summary
-        return f"{of['method']} on {of['dataset']}, {of['protocol']}, seed {of['seed']}"
+        return f"{shown(of['method'])} on {shown(of['dataset'])}, {of['protocol']}, seed {of['seed']}"
 
     def _figures(self) -> Iterator[tuple[str, str]]:
         for name in ("hr@10", "ndcg@10"):

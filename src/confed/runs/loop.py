@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from confed.errors import said_of
 from confed.evaluation.domains import DomainResult, Grading
 from confed.evaluation.evaluator import Result
 from confed.federations.remote import LostSiteError
@@ -91,7 +92,8 @@ class Loop:
         began = time.monotonic()
         last = number == self.settings.rounds
         evaluated = self.settings.protocol.measures and (number % self.settings.eval_every == 0 or last)
-        done = self.trainer.round(number, self.trainer.views if evaluated else ())
+        with said_of(f"round {number}"):
+            done = self.trainer.round(number, self.trainer.views if evaluated else ())
         results = {view: self.grading.result(tallies) for view, tallies in done.tallies.items()}
         self.progress = replace(self.progress, round=number)
         line = _line(number, done, results, time.monotonic() - began)

@@ -21,6 +21,7 @@ from confed.methods.base import Method, Terms
 from confed.methods.registry import method_named
 from confed.protocol import Protocol, protocol_named
 from confed.runs.fitting import with_candidates, with_enough
+from confed.runs.memory import within_memory
 from confed.runs.settings import Settings, settled
 from confed.training import Trainer
 
@@ -77,7 +78,8 @@ class Experiment:
         for domain, part in self.cut.parts.items():
             with said_of(self.settings.dataset), in_domain(domain):
                 check_negative_pool(part.training, self.method.negatives(self.terms.config))
-        self.method.check(self.terms, self.cut)
+        with within_memory(self.terms.config):
+            self.method.check(self.terms, self.cut)
 
     def trainer(self) -> Trainer:
         """A fresh model."""

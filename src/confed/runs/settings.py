@@ -19,6 +19,7 @@ from confed.methods.registry import all_methods, method_named
 from confed.protocol import Protocol, protocol_named
 from confed.seals import digest_of
 from confed.toml import read_toml
+from confed.visible import quoted
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -27,7 +28,7 @@ T = TypeVar("T")
 class Settings(BaseModel):
     """A run. `method_options` holds every hyper-parameter, defaults included, so that a folder explains itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     method: str
     dataset: str
@@ -272,5 +273,5 @@ def validated_call(build: Callable[[], T], where: str) -> T:
         name = ".".join(str(part) for part in first["loc"])
         text = first["msg"].removeprefix("Value error, ")
         message = text[:1].lower() + text[1:]  # allowed values keep their case
-        found = f"{name} = {first['input']!r}: " if name else ""
+        found = f"{name} = {quoted(first['input'])}: " if name else ""
         raise ConfedError(f"{where}: {found}{message}") from None

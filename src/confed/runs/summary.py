@@ -8,6 +8,7 @@ from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit
 from confed.evaluation.evaluator import PARTS
 from confed.methods.published import published
+from confed.privacy.accounting import accounted
 from confed.protocol import View
 from confed.runs.checkpoint import Progress
 from confed.runs.folder import RunFolder
@@ -54,13 +55,19 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "upload_bytes": totals["upload_bytes"],
         "download_bytes": totals["download_bytes"],
         "upload_parts": experiment.method.upload_parts(experiment.terms, experiment.cut),
-        **({"noise": lines[-1]["server"]["noise"]} if "noise" in lines[-1].get("server", {}) else {}),
+        **_of_the_noise(lines),
         **_of_the_cut(experiment.cut),
         **_of_the_yardstick(experiment, folder, view),
         "pace": pace(settings.method_options),
         "published": [vars(figure) for figure in figures],
         "run_dir": str(folder.path),
     }
+
+
+def _of_the_noise(lines: list[Line]) -> dict[str, Any]:
+    """By client, or of everybody: what was added, and what that promises of all rounds together."""
+    notes = lines[-1].get("server", {}).get("noise", {})
+    return {"noise": {who: accounted(note, len(lines)) for who, note in notes.items()}} if notes else {}
 
 
 def _unmeasured(experiment: Experiment) -> dict[View, Any]:

@@ -12,12 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confed.errors import MessageError, said_of
+from confed.errors import MessageError, in_domain
 from confed.federations.gateway import Cards, Gateway
 from confed.messages import Agreement, Download, Upload
 from confed.models.silo import Rows, Silo
 from confed.privacy.filters import Chain
 from confed.scoring import fill
+from confed.soundness import LESS_NOISE, SMALLER_STEPS, trained
 from confed.tensors import joined, part_of
 from confed.threads import in_parallel
 
@@ -45,8 +46,10 @@ class Companies(Gateway):
             self._fill(name, card, None)
 
     def _train(self, name: str, number: int, received: Rows | None) -> float:
-        with said_of(f"domain {name}"):
-            return self.silos[name].train(number, received)
+        with in_domain(name):
+            silo = self.silos[name]
+            remedy = LESS_NOISE if self.filters.filters else SMALLER_STEPS
+            return trained(lambda: silo.train(number, received), silo.state, silo.data.items, remedy)
 
     def about(self, name: str, download: Download) -> Rows | None:
         """What the server sent about a company's shared users, in their order; nothing before anything is known."""
@@ -81,7 +84,8 @@ class Companies(Gateway):
 
     def _fill(self, name: str, card: Any, received: Rows | None) -> None:
         silo = self.silos[name]
-        fill(card, silo.scorer(received), silo.hidden * silo.data.items)
+        with in_domain(name):
+            fill(card, silo.scorer(received), silo.hidden * silo.data.items)
 
     def notes(self) -> dict[str, Any]:
         return self._notes

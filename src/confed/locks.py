@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from confed.errors import ConfedError
 
@@ -21,21 +21,45 @@ LOCK_FILES = frozenset({_LOCK, _HOLDER})
 
 
 @contextmanager
-def locked(folder: Path, what: str, wait: float = 0.0) -> Iterator[None]:
-    """While inside, nobody else is. Whoever comes meanwhile waits so many seconds, and is told who holds it."""
-    lock = FileLock(folder / _LOCK, timeout=wait)
+def locked(
+    folder: Path,
+    what: str,
+    *,
+    wait: float = 0.0,
+    waiting: Callable[[str], None] | None = None,
+    remedy: str = "give yourself the right to",
+) -> Iterator[None]:
+    """While inside, nobody else is. Whoever comes meanwhile is told who is there; if it may wait so many seconds,
+    `waiting` hears of it first. `remedy` is for those who may not write there.
+    """
+    lock = FileLock(folder / _LOCK)
     try:
-        lock.acquire()
+        _acquire(lock, folder, what, wait, waiting)
     except Timeout:
-        raise ConfedError(f"{folder}: {what} is in use by {_holder(folder)}; wait for it to end, or end it") from None
+        raise ConfedError(f"{_in_use(folder, what)}; wait for it to end, or end it") from None
     except OSError as error:
-        raise ConfedError(f"{folder}: cannot be written to ({error.strerror}); give yourself the right to") from None
+        raise ConfedError(f"{folder}: cannot be written to ({error.strerror}); {remedy}") from None
     try:
         (folder / _HOLDER).write_text(json.dumps(_self()), encoding="utf-8")
         yield
     finally:
         (folder / _HOLDER).unlink(missing_ok=True)
         lock.release()
+
+
+def _acquire(lock: BaseFileLock, folder: Path, what: str, wait: float, waiting: Callable[[str], None] | None) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not wait:
+            raise
+        if waiting:
+            waiting(f"{_in_use(folder, what)}: waiting for it")
+        lock.acquire(timeout=wait)
+
+
+def _in_use(folder: Path, what: str) -> str:
+    return f"{folder}: {what} is in use by {_holder(folder)}"
 
 
 def _self() -> dict[str, Any]:

@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import subprocess
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -18,6 +15,7 @@ import pytest
 from confed.data import sources
 from confed.data.sources import Download, Progress, Remote, Wheel, delivery
 from confed.errors import ConfedError
+from confed.locks import LOCK_FILES
 
 CSV = b"user,item\n1,2\n"
 
@@ -94,7 +92,9 @@ def fetch(remote: Remote, progress: Progress | None = None) -> str:
 
 
 def files_below(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    """But for what a lock leaves."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in LOCK_FILES)
+    return {str(path.relative_to(folder)) for path in found}
 
 
 def put(folder: Path, file: str) -> Path:
@@ -166,7 +166,7 @@ def test_changed_content_is_refused_and_not_kept(server: str, folders: tuple[Pat
         find("made-up", ["made-up/ratings.csv"], [Download(f"{server}/set.zip", MEMBERS, "0" * 64)])
     for part in ("set.zip", "0" * 64, found, "CONFED_DATA"):
         assert part in str(caught.value)
-    assert not folders[1].exists()
+    assert not files_below(folders[1])
 
 
 def test_every_attempt_is_reported(server: str, folders: tuple[Path, Path]) -> None:
@@ -192,7 +192,7 @@ def test_every_attempt_is_reported(server: str, folders: tuple[Path, Path]) -> N
         f"put the file at {own}/made-up/ratings.csv or {own}/made-up/r.dat",
     ):
         assert part in message
-    assert not cache.exists()
+    assert not files_below(cache)
 
 
 def test_without_a_folder_of_ones_own_it_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_a_wheel_brings_its_file(wheel: Wheel, folders: tuple[Path, Path]) -> No
 def test_another_wheel_is_refused(wheel: Wheel, folders: tuple[Path, Path]) -> None:
     with pytest.raises(ConfedError, match=r"confed-made-up==1\.0: the file has SHA-256 .* expected 111"):
         find("made-up", ["made-up/r.csv"], [Wheel(wheel.requirement, "1" * 64, wheel.members)])
-    assert not folders[1].exists()
+    assert not files_below(folders[1])
 
 
 def test_pip_that_finds_nothing_is_reported(wheel: Wheel) -> None:
@@ -253,7 +253,7 @@ def test_what_nobody_keeps_is_gone(server: str, folders: tuple[Path, Path]) -> N
         assert path.read_bytes() == CSV and sources.is_being_fetched(path)
         assert sources.at_hand([file]) is None, "nobody else finds it"
         raise ConfedError("not what it should be")
-    assert not folders[1].exists()
+    assert not files_below(folders[1])
 
 
 def test_some_of_it_may_be_kept(server: str, folders: tuple[Path, Path]) -> None:
@@ -265,14 +265,19 @@ def test_some_of_it_may_be_kept(server: str, folders: tuple[Path, Path]) -> None
 
 def test_what_a_killed_download_left_is_swept_away(folders: tuple[Path, Path]) -> None:
     cache = folders[1]
-    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    dead, alive = f"{int(ended.stdout)}-aaaa", f"{os.getpid()}-bbbb"
-    for left in (dead, alive):
-        put(cache / ".fetching" / left, "archive")
+    put(cache / ".fetching", "archive")
     kept = put(cache, "made-up/ratings.csv")
     with delivery():
-        assert {path.name for path in (cache / ".fetching").iterdir()} == {alive}
+        assert not (cache / ".fetching").exists()
     assert kept.exists()
+
+
+def test_one_fetches_at_a_time(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("confed.data.sources._PIP_TIMEOUT", 0.1)
+    said: list[str] = []
+    with delivery(), pytest.raises(ConfedError, match="the cache is in use by process"), delivery(said.append):
+        pass
+    assert len(said) == 1 and said[0].endswith("waiting for it")
 
 
 def test_a_download_has_a_limit(server: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +290,7 @@ def test_a_download_has_a_limit(server: str, folders: tuple[Path, Path], monkeyp
     }.items():
         with pytest.raises(ConfedError, match=message):
             fetch(Download(f"{server}{page}", {"set/ratings.csv": "made-up/ratings.csv"}))
-    assert not folders[1].exists()
+    assert not files_below(folders[1])
 
 
 def test_a_damaged_archive_is_reported(server: str, monkeypatch: pytest.MonkeyPatch) -> None:

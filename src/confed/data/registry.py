@@ -190,7 +190,7 @@ def _registered(entry: DatasetEntry, progress: Progress | None, notice: Notice |
     found = sources.at_hand(entry.files)
     if found is not None:
         return _read(entry, *found, sources.at_hand(entry.titles))
-    with sources.delivery() as fetched:
+    with sources.delivery(notice) as fetched:
         file, path = fetched.find(
             entry.name, entry.files, entry.remotes, terms=entry.terms, progress=progress, notice=notice
         )
@@ -238,7 +238,7 @@ def _registered_domains(entry: DomainsEntry, progress: Progress | None, notice: 
     known = domains_at_hand(entry.name)
     if is_at_hand(entry.name):
         return _read_domains(entry, {**{domain: known[domain] for domain in entry.domains}, **known})
-    with sources.delivery() as fetched:
+    with sources.delivery(notice) as fetched:
         found = {}
         # What nobody can download comes first: where it is missing, nothing needs to be fetched.
         for domain, one in sorted(entry.domains.items(), key=lambda pair: bool(pair[1].remotes)):
@@ -273,7 +273,7 @@ def get_dataset(name: str, progress: Progress | None = None, notice: Notice | No
     if data.titles or not entry.titles or not entry.remotes:
         return data
     try:
-        with sources.delivery() as fetched:
+        with sources.delivery(notice) as fetched:
             _, path = fetched.find(
                 name, entry.titles, entry.remotes, terms=entry.terms, progress=progress, notice=notice
             )
@@ -294,10 +294,16 @@ def import_dataset(data: Interactions | Domains, name: str, *, overwrite: bool =
         raise ConfedError(f"--name {name[:100]!r}: use letters, digits, dots, dashes and underscores, at most 100")
     if name in REGISTRY or name in DOMAINS or name == "synthetic":
         raise ConfedError(f"--name {name!r} is the name of a registered dataset: choose another")
-    if name in imported() and not overwrite:
-        raise ConfedError(
-            f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
-        )
+    with sources.writing_to_cache():
+        if name in imported() and not overwrite:
+            raise ConfedError(
+                f"--name {name!r} was imported before ({imported()[name]}): choose another or say --overwrite"
+            )
+        return _keep(data, name)
+
+
+def _keep(data: Interactions | Domains, name: str) -> Path:
+    """In the place of what had the name before."""
     file, folder = (sources.cache_dir() / IMPORTED / stored for stored in (f"{name}.parquet", name))
     several = isinstance(data, Domains)
     try:
@@ -323,12 +329,13 @@ def remove_import(name: str) -> tuple[Path, int]:
         raise unknown_name("import", name, imported()) if imported() else ConfedError(f"{name}: there are no imports")
     if not path.is_relative_to(sources.cache_dir()):
         raise ConfedError(f"{name} lies in your own folder (CONFED_DATA): remove {path} by hand")
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+    with sources.writing_to_cache():
+        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+        size = sum(file.stat().st_size for file in files)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     return path, size
 
 

@@ -17,11 +17,10 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-import uuid
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -160,31 +159,35 @@ class Delivery:
 
 
 @contextmanager
-def delivery() -> Iterator[Delivery]:
-    """For the time of a download. What nobody keeps is gone afterwards, or, after a kill, when the next one begins."""
-    place = cache_dir() / _FETCHING
-    for left in place.glob("*-*"):
-        if not _is_running(left.name.partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
-    folder = place / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    try:
-        yield Delivery(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for empty in (place, cache_dir()):
-            with suppress(OSError):  # others have files in it
-                empty.rmdir()
+def delivery(notice: Notice | None = None) -> Iterator[Delivery]:
+    """For the time of a download, of which there is one at a time. What nobody keeps is gone afterwards, or, after a
+    kill, when the next one begins.
+    """
+    with writing_to_cache(notice):
+        place = cache_dir() / _FETCHING
+        shutil.rmtree(place, ignore_errors=True)  # whoever left something there is gone
+        try:
+            yield Delivery(place)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def writing_to_cache(notice: Notice | None = None) -> AbstractContextManager[None]:
+    """While one process fetches or imports data, others that want to wait."""
+    from confed.locks import locked  # noqa: PLC0415 - lists of what there is must not wait for it
+
+    return locked(
+        cache_dir(),
+        "the cache",
+        wait=_PIP_TIMEOUT,
+        waiting=lambda text: announce(text, notice),
+        remedy="make room or rights there, or set CONFED_CACHE to another folder",
+    )
 
 
 def is_being_fetched(path: Path) -> bool:
     """Whether a file is part of a delivery that nobody has kept yet."""
     return _FETCHING in path.parts
-
-
-def _is_running(process: str) -> bool:
-    import psutil  # noqa: PLC0415 - lists of what there is must not wait for it
-
-    return process.isdecimal() and bool(psutil.pid_exists(int(process)))
 
 
 class _FetchError(Exception):

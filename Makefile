@@ -11,7 +11,7 @@ export CONFED_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint format package bench env clean
+.PHONY: demo test lint format package faults bench env clean
 
 demo: $(VENV)/.ready  ## train on MovieLens-100K, print the results, draw CoFedRec's pictures
 	$(BIN)/confed compare cofedrec pfedrec fedmf ease popularity --dataset ml-100k --rounds 40 --out runs/demo
@@ -32,6 +32,9 @@ format: $(VENV)/.ready  ## format and mend what can be mended
 
 package: $(VENV)/.ready  ## the wheel, in an empty environment and far from the checkout
 	$(BIN)/python -m tests.package
+
+faults: $(VENV)/.ready  ## malformed files, absurd options, corruptions, kills and losses of power: all of them
+	$(BIN)/python -m tests.faults $(FAULTS)
 
 bench: $(VENV)/.ready  ## speed and memory against the one-client-after-another oracle
 	$(BIN)/python -m benchmarks $(BENCH)

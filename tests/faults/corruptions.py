@@ -5,6 +5,7 @@ folder has to get what was written, or a refusal that names the file.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import traceback
 from collections.abc import Callable, Iterator
@@ -37,6 +38,15 @@ def _digit(data: bytes, rng: random.Random) -> bytes:
     return data[:place] + str(rng.randrange(10)).encode() + data[place + 1 :]
 
 
+def _number(data: bytes, rng: random.Random) -> bytes:
+    """Another whole number where a line says just one, as settings do."""
+    found = list(re.finditer(rb"(?m)^\W*\w+\W+ (\d+),?$", data))
+    if not found:
+        return _digit(data, rng)
+    start, end = rng.choice(found).span(1)
+    return data[:start] + str(int(data[start:end]) + 1).encode() + data[end:]
+
+
 def _without_a_line(data: bytes, rng: random.Random) -> bytes:
     lines = data.splitlines(keepends=True)
     return b"".join(lines[:place] + lines[place + 1 :]) if (place := rng.randrange(len(lines))) < len(lines) else data
@@ -57,6 +67,7 @@ def _overwritten(data: bytes, rng: random.Random) -> bytes:
 CHANGES: dict[str, Change] = {
     "a bit": _flip,
     "a digit": _digit,
+    "a number": _number,
     "some bytes": _overwritten,
     "cut": lambda data, rng: data[: rng.randrange(len(data))],
     "longer": lambda data, rng: data + rng.randbytes(rng.randrange(1, 100)),
@@ -159,8 +170,9 @@ def outcome(case: Case, shelf: Shelf, where: Path) -> Outcome:
     _corrupt(case, shelf, where)
     try:
         wrong = _wrong_answers(shelf, where) if case.finished else []
-        went = _said(lambda: confed.resume(where, rounds=MORE))
-        if not isinstance(went, ConfedError) and (differs := difference(where, shelf.where / "unbroken")):
+        went = _said(lambda: confed.resume(where, rounds=MORE if case.finished else None))
+        end = shelf.where / ("unbroken" if case.finished else "finished")
+        if not isinstance(went, ConfedError) and (differs := difference(where, end)):
             wrong.append(f"goes on to another end ({differs})")
     except Exception:
         return Outcome(held=False, how=traceback.format_exc())

@@ -24,6 +24,7 @@ from confed.data.columns import ROLES
 from confed.data.interactions import Interactions
 from confed.errors import ConfedError
 from tests.faults import mutations, odd
+from tests.faults.outcomes import Outcome
 
 WHOLE = "whole"
 """What is malformed is no column but the file."""
@@ -49,13 +50,6 @@ class Case:
     def digest(self) -> str:
         told = f"{self.reader} {self.file} {sorted(self.options.items())!r}".encode("utf-8", "backslashreplace")
         return hashlib.sha256(told + self.data).hexdigest()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    held: bool
-    what: str
-    """What was loaded or refused, or why that is broken."""
 
 
 # --- cases ------------------------------------------------------------------------------------------------------
@@ -340,14 +334,14 @@ def outcome(case: Case, folder: Path) -> Outcome:
             and Interactions.of(source(), notice=lambda _: None, **case.options).content_hash != data.content_hash
         ):
             fault = "read twice it is not the same"
-        return Outcome(fault is None, fault or f"loaded: {data!r}")
+        return Outcome(held=fault is None, how=fault or f"loaded: {data!r}")
     except ConfedError as error:
         named = label in error.message or label in str(error)
-        return Outcome(named, f"refused: {error}" if named else f"the message does not name {label}: {error}")
+        return Outcome(held=named, how=f"refused: {error}" if named else f"the message does not name {label}: {error}")
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # Rust's panics are no Exceptions
-        return Outcome(False, f"{type(error).__module__}.{type(error).__name__}: {error}")
+        return Outcome(held=False, how=f"{type(error).__module__}.{type(error).__name__}: {error}")
 
 
 def _source(case: Case, folder: Path) -> tuple[Callable[[], Any], str]:

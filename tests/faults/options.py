@@ -23,6 +23,7 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.registry import METHODS
 from confed.testing import tiny, tiny_domains
+from tests.faults.outcomes import Outcome
 
 ROUNDS = 2
 WHOLE: list[Any] = [0, -1, 1, 2, 10**9, 2**31 - 1, 2**31, 10**12, 10**18, 10**30, 10**5000, 1.5, math.nan, math.inf]
@@ -67,18 +68,6 @@ class Case:
     def name(self) -> str:
         told = repr(self.value) if not isinstance(self.value, int) or abs(self.value) < 10**40 else "a huge number"
         return f"{self.method} {self.option}={told[:40]}{' and more' * bool(self.beside)}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """`done` with finite figures, or `refused` by an error with a remedy; anything else is a `bug`."""
-
-    kind: Literal["done", "refused", "bug"]
-    said: str = ""
-
-    @property
-    def is_sound(self) -> bool:
-        return self.kind != "bug"
 
 
 def cases(seed: int) -> Iterator[Case]:
@@ -131,8 +120,8 @@ def outcome(case: Case, folder: Path) -> Outcome:
             case.method, data_for(case.method), rounds=ROUNDS, options=options, folder=folder, notice=lambda text: None
         )
         json.dumps(run.summary, allow_nan=False)
-        return Outcome("done", repr(run))
+        return Outcome(held=True, how=f"done: {run!r}")
     except ConfedError as error:
-        return Outcome("refused", error.message) if error.message else Outcome("bug", "an error without a message")
+        return Outcome(held=bool(error.message), how=f"refused: {error.message}")
     except Exception:
-        return Outcome("bug", traceback.format_exc())
+        return Outcome(held=False, how=traceback.format_exc())

@@ -16,7 +16,7 @@ SEED, EACH = 7, 20
 @pytest.mark.parametrize(("reader", "column"), groups())
 def test_a_malformed_file_is_read_as_it_is_or_refused_with_its_name(reader: str, column: str, tmp_path: Path) -> None:
     found = [(case, outcome(case, tmp_path)) for case in cases_of(SEED, reader, column, EACH)]
-    assert not [(case.name, case.options, told.what) for case, told in found if not told.held]
+    assert not [(case.name, case.options, told.how) for case, told in found if not told.held]
 
 
 def test_cases_are_the_same_from_the_same_seed() -> None:
@@ -52,12 +52,12 @@ def made(data: bytes, items: frozenset[str] | None = ITEMS) -> Case:
 def test_good_files_are_loaded_and_bad_ones_refused(tmp_path: Path) -> None:
     loaded, refused = outcome(made(GOOD), tmp_path), outcome(made(b"user,item\n"), tmp_path)
     assert (loaded.held, refused.held) == (True, True)
-    assert loaded.what.startswith("loaded: Interactions(a") and refused.what.startswith("refused: ")
+    assert loaded.how.startswith("loaded: Interactions(a") and refused.how.startswith("refused: ")
 
 
 def test_rows_that_are_lost_are_seen(tmp_path: Path) -> None:
-    assert outcome(made(GOOD.removesuffix(b"u7,i7,1,7\n")), tmp_path).what == "8 rows became 7"
-    assert outcome(made(GOOD.replace(b"i7", b"j7")), tmp_path).what == "items that are gone: ['i7']"
+    assert outcome(made(GOOD.removesuffix(b"u7,i7,1,7\n")), tmp_path).how == "8 rows became 7"
+    assert outcome(made(GOOD.replace(b"i7", b"j7")), tmp_path).how == "items that are gone: ['i7']"
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ValueError("x"), type("PanicException", (BaseException,), {})("x")])
@@ -67,7 +67,7 @@ def test_whatever_else_is_raised_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(files.Interactions, "of", broken)
     told = outcome(made(GOOD), tmp_path)
-    assert not told.held and told.what.endswith(f".{type(error).__name__}: {error}")
+    assert not told.held and told.how.endswith(f".{type(error).__name__}: {error}")
 
 
 def test_an_error_must_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,4 +75,4 @@ def test_an_error_must_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise files.ConfedError("something is wrong")
 
     monkeypatch.setattr(files.Interactions, "of", silent)
-    assert outcome(made(GOOD), tmp_path).what == "the message does not name a.csv: something is wrong"
+    assert outcome(made(GOOD), tmp_path).how == "the message does not name a.csv: something is wrong"

@@ -1,0 +1,148 @@
+"""All of the harness: python -m tests.faults (`make faults`).
+
+Every part is run once and its figures are kept in tests/faults/results.json, so that a run that was broken off goes on
+with the next part; `--again` forgets them. The table is printed, and written to tests/faults/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from confed.files import written_beside
+from confed.runs.memory import peak_rss_mb, reset_peak
+from tests.faults import corruptions, files, kills, options, planted, power, writers
+from tests.faults.outcomes import Outcome
+
+HERE = Path(__file__).parent
+RESULTS, TABLE = HERE / "results.json", HERE / "RESULTS.md"
+SEED = 1
+LONGEST = 20.0
+"""Seconds that a case may take."""
+PATIENT = {"kills on processes", "kills on ray", "planted bugs, noticed"}
+"""But for those that start many processes, or are many cases in one."""
+
+Cases = Iterator[tuple[str, Callable[[], Outcome]]]
+
+
+def _files(where: Path, reader: str) -> Cases:
+    for column in (*files.READERS[reader].columns, files.WHOLE):
+        for case in files.cases_of(SEED, reader, column):
+            yield case.name, lambda case=case: files.outcome(case, where)
+
+
+def _options(where: Path) -> Cases:
+    for number, case in enumerate(islice(options.cases(SEED), 600)):
+        yield case.name, lambda case=case, number=number: options.outcome(case, where / str(number))
+
+
+def _corruptions(where: Path) -> Cases:
+    shelf = corruptions.Shelf(where / "shelf")
+    for case in corruptions.cases(SEED, shelf):
+        yield case.name, lambda case=case: corruptions.outcome(case, shelf, where / "case")
+
+
+def _power(where: Path) -> Cases:
+    for method in ("fedmf", "cofedrec"):
+        for case in power.cases(where / method, SEED, method=method):
+            yield f"{method} {case.name}", lambda case=case: power.outcome(case)
+
+
+def _kills(where: Path, place: str, most: int) -> Cases:
+    case = kills.Case(place=place)
+    kills.train(where / "unbroken", case)
+    last = kills.calls(where / "counted", case)
+    step = max(2 * last // most, 1)
+    for number, one in enumerate(islice(kills.cases(SEED, last, place=place), 0, None, step)):
+        yield one.name, lambda one=one, number=number: kills.outcome(one, where / str(number), where / "unbroken")
+
+
+def _writers(where: Path) -> Cases:
+    kills.train(where / "unbroken", kills.Case())
+    for case in writers.cases(10):
+        yield case.name, lambda case=case: writers.outcome(case, where / case.name, where / "unbroken")
+
+
+def _planted(where: Path) -> Cases:
+    for bug in planted.BUGS:
+        yield bug.name, lambda bug=bug: planted.outcome(bug, where / bug.name)
+
+
+PARTS: dict[str, Callable[[Path], Cases]] = {
+    **{f"malformed files: {reader}": lambda where, reader=reader: _files(where, reader) for reader in files.READERS},
+    "absurd options": _options,
+    "corruptions of a run folder": _corruptions,
+    "losses of power": _power,
+    "kills on local": lambda where: _kills(where, "local", 1000),
+    "kills on processes": lambda where: _kills(where, "processes", 30),
+    "kills on ray": lambda where: _kills(where, "ray", 30),
+    "two writers at once": _writers,
+    "planted bugs, noticed": _planted,
+}
+
+
+def run(part: str) -> dict[str, Any]:
+    """Figures of a part: how many cases were tried, held and broke, what broke, and what the slowest and all took."""
+    began, tried, slowest, broke = time.monotonic(), 0, 0.0, {}
+    reset_peak()
+    with tempfile.TemporaryDirectory(prefix="confed-faults-") as folder:
+        for name, outcome in PARTS[part](Path(folder)):
+            start = time.monotonic()
+            found = outcome()
+            took = time.monotonic() - start
+            tried, slowest = tried + 1, max(slowest, took)
+            if not found.held:
+                broke[name] = found.how
+            elif took > LONGEST and part not in PATIENT:
+                broke[name] = f"took {took:.0f} s"
+            if tried % 100 == 0:
+                print(f"{part}: {tried:,} tried, {len(broke)} broke", file=sys.stderr, flush=True)
+    seconds = time.monotonic() - began
+    return {"tried": tried, "broke": broke, "seconds": seconds, "slowest": slowest, "peak_mb": peak_rss_mb()}
+
+
+def table(results: dict[str, dict[str, Any]]) -> str:
+    lines = ["| part | tried | held | broke | slowest, s | minutes | peak MB |", "|---|---:|---:|---:|---:|---:|---:|"]
+    for part, of in ((part, results[part]) for part in PARTS if part in results):
+        counts = f"{of['tried']:,} | {of['tried'] - len(of['broke']):,} | {len(of['broke'])}"
+        lines.append(f"| {part} | {counts} | {of['slowest']:.1f} | {of['seconds'] / 60:.1f} | {of['peak_mb']:,.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of: {', '.join(PARTS)}")
+    parser.add_argument("--again", action="store_true", help="also parts that were run before")
+    chosen = parser.parse_args(arguments)
+    if unknown := set(chosen.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(unknown)}")
+    torch.set_num_threads(1)
+    os.environ["CONFED_CACHE"] = tempfile.mkdtemp(prefix="confed-cache-")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for part in chosen.parts or PARTS:
+        if part not in results or chosen.again:
+            results[part] = run(part)
+            with written_beside(RESULTS) as beside:
+                beside.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+            with written_beside(TABLE) as beside:
+                beside.write_text(table(results), "utf-8")
+    print(table(results))
+    broken = {part: of["broke"] for part, of in results.items() if of["broke"]}
+    for part, cases in broken.items():
+        for name, how in cases.items():
+            print(f"{part}: {name}: {how}")
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,12 @@ def locked(
     except OSError as error:
         raise ConfedError(f"{folder}: cannot be written to ({error.strerror}); {remedy}") from None
     try:
-        (folder / _HOLDER).write_text(json.dumps(_self()), encoding="utf-8")
+        with suppress(OSError):  # the lock holds without it
+            (folder / _HOLDER).write_text(json.dumps(_self()), encoding="utf-8")
         yield
     finally:
-        (folder / _HOLDER).unlink(missing_ok=True)
+        with suppress(OSError):
+            (folder / _HOLDER).unlink(missing_ok=True)
         lock.release()
 
 

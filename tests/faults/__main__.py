@@ -21,7 +21,7 @@ import torch
 
 from confed.files import written_beside
 from confed.runs.memory import peak_rss_mb, reset_peak
-from tests.faults import corruptions, files, kills, options, planted, power, writers
+from tests.faults import corruptions, files, kills, options, planted, power, trouble, writers
 from tests.faults.outcomes import Outcome
 
 HERE = Path(__file__).parent
@@ -67,6 +67,12 @@ def _kills(where: Path, place: str, most: int) -> Cases:
         yield one.name, lambda one=one, number=number: kills.outcome(one, where / str(number), where / "unbroken")
 
 
+def _trouble(where: Path) -> Cases:
+    kills.train(where / "unbroken", kills.Case())
+    for case in trouble.cases(kills.calls(where / "counted", kills.Case())):
+        yield case.name, lambda case=case: trouble.outcome(case, where / str(case.call), where / "unbroken")
+
+
 def _writers(where: Path) -> Cases:
     kills.train(where / "unbroken", kills.Case())
     for case in writers.cases(10):
@@ -86,6 +92,7 @@ PARTS: dict[str, Callable[[Path], Cases]] = {
     "kills on local": lambda where: _kills(where, "local", 1000),
     "kills on processes": lambda where: _kills(where, "processes", 30),
     "kills on ray": lambda where: _kills(where, "ray", 30),
+    "trouble with the disk": _trouble,
     "two writers at once": _writers,
     "planted bugs, noticed": _planted,
 }

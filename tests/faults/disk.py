@@ -118,9 +118,7 @@ class Disk:
         elif name == "fsync" and path.is_dir():
             entries = {child.name: None if child.is_dir() else self._known(child) for child in path.iterdir()}
             self._folders[path].synced = entries
-        elif name == "fsync":
-            file = self._known(path)
-            assert file is not None
+        elif name == "fsync" and (file := self._known(path)) is not None:
             file.synced = path.read_bytes()
 
 

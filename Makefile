@@ -11,7 +11,7 @@ export CONFED_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: demo test lint format package faults bench env clean
+.PHONY: demo test lint format package faults bench env lock clean
 
 demo: $(VENV)/.ready  ## train on MovieLens-100K, print the results, draw CoFedRec's pictures
 	$(BIN)/confed compare cofedrec pfedrec fedmf ease popularity --dataset ml-100k --rounds 40 --out runs/demo
@@ -41,10 +41,16 @@ bench: $(VENV)/.ready  ## speed and memory against the one-client-after-another 
 
 env: $(VENV)/.ready  ## only the environment
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml dev.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint dev.lock --editable '.[dev]'
 	touch $@
+
+lock:  ## dev.lock anew: the newest versions that pyproject.toml admits, in an environment of their own
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	{ head -1 dev.lock; build/lock/bin/python -m pip freeze --exclude confed | sed 's/+cpu$$//'; } > dev.lock.new
+	mv dev.lock.new dev.lock
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from confed import files
-from confed.files import written_beside
+from confed.files import keep_folder, temporary_folder, written_beside
 
 
 def test_written_beside_replaces_or_leaves_alone(tmp_path: Path) -> None:
@@ -39,3 +39,16 @@ def test_content_and_names_are_on_the_disk_before_anybody_is_told(tmp_path: Path
     with written_beside(tmp_path / "deep" / "a.txt") as draft:
         draft.write_text("one")
     assert done == [("sync", tmp_path.name), ("sync", "draft"), ("rename", "a.txt"), ("sync", "deep")]
+
+
+def test_temporary_folders_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: Any) -> None:
+    """But for those that somebody wants to go on with."""
+    monkeypatch.setattr(files, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(files, "mkdtemp", lambda prefix: str(tmp_path / f"{prefix}fresh"))
+    names = [f"confed-run-{pid}-abcdefgh" for pid in (2**22 + 1, os.getpid())]
+    gone, own, kept, strange = (tmp_path / name for name in (*names, "confed-run-4194306-abcdefgh", "confed-run-x-y"))
+    for folder in (gone, own, kept, strange):
+        (folder / "run").mkdir(parents=True)
+    keep_folder(kept)
+    assert temporary_folder() == tmp_path / f"confed-run-{os.getpid()}-fresh"
+    assert {path.name for path in tmp_path.iterdir()} == {own.name, kept.name, strange.name}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir, mkdtemp
 
 from confed.errors import UnwritableError
 
-_DRAFT = ".part"
+_DRAFT, _TEMPORARY, _KEPT = ".part", "confed-run-", ".kept"
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room for it"),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "write somewhere else, or give yourself the right to"),
@@ -56,6 +58,25 @@ def unwritable_said(path: Path) -> Iterator[None]:
         if error.errno not in _REMEDIES:
             raise
         raise UnwritableError(f"{path}: cannot be written ({error.strerror}); {_REMEDIES[error.errno]}") from None
+
+
+def temporary_folder() -> Path:
+    """A fresh one, after those of processes that were killed. Whoever wants to keep one says so (`keep_folder`)."""
+    for left in Path(gettempdir()).glob(f"{_TEMPORARY}*-*"):
+        process = left.name.removeprefix(_TEMPORARY).partition("-")[0]
+        if process.isdecimal() and not _is_there(int(process)) and not (left / _KEPT).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    return Path(mkdtemp(prefix=temporary_prefix()))
+
+
+def temporary_prefix() -> str:
+    """What this process calls temporary folders by."""
+    return f"{_TEMPORARY}{os.getpid()}-"
+
+
+def keep_folder(path: Path) -> None:
+    """Nobody removes this temporary folder but its owner."""
+    (path / _KEPT).touch()
 
 
 def settle(draft: Path, path: Path) -> None:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,9 @@ PATIENT = {"kills on processes", "kills on ray", "planted bugs, noticed"}
 Cases = Iterator[tuple[str, Callable[[], Outcome]]]
 
 
-def _files(where: Path, reader: str) -> Cases:
-    for column in (*files.READERS[reader].columns, files.WHOLE):
-        for case in files.cases_of(SEED, reader, column):
-            yield case.name, lambda case=case: files.outcome(case, where)
+def _files(where: Path, reader: str, column: str) -> Cases:
+    for case in files.cases_of(SEED, reader, column):
+        yield case.name, lambda case=case: files.outcome(case, where)
 
 
 def _options(where: Path) -> Cases:
@@ -85,13 +85,16 @@ def _planted(where: Path) -> Cases:
 
 
 PARTS: dict[str, Callable[[Path], Cases]] = {
-    **{f"malformed files: {reader}": lambda where, reader=reader: _files(where, reader) for reader in files.READERS},
+    **{
+        f"malformed {reader}, {column}": partial(_files, reader=reader, column=column)
+        for reader, column in files.groups()
+    },
     "absurd options": _options,
     "corruptions of a run folder": _corruptions,
     "losses of power": _power,
-    "kills on local": lambda where: _kills(where, "local", 1000),
-    "kills on processes": lambda where: _kills(where, "processes", 30),
-    "kills on ray": lambda where: _kills(where, "ray", 30),
+    "kills on local": partial(_kills, place="local", most=1000),
+    "kills on processes": partial(_kills, place="processes", most=30),
+    "kills on ray": partial(_kills, place="ray", most=30),
     "trouble with the disk": _trouble,
     "two writers at once": _writers,
     "planted bugs, noticed": _planted,

@@ -11,6 +11,7 @@ import signal
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -99,7 +100,8 @@ def _killed(case: Case, where: Path) -> bool:
     assert here.poll(LONGEST) and here.recv() == "begins"
     if case.after is not None:
         time.sleep(case.after)
-        os.kill(child.pid or 0, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(child.pid or 0, signal.SIGKILL)
     child.join(LONGEST)
     if child.is_alive():
         child.kill()

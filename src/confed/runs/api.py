@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from confed.data.catalogue import Time
@@ -20,6 +19,7 @@ from confed.data.recognition import identified
 from confed.data.registry import each_file, has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
 from confed.errors import ConfedError, StoppedError
+from confed.files import keep_folder, temporary_folder
 from confed.methods.registry import method_named
 from confed.protocol import EVERYTHING, Protocol, protocol_named
 from confed.runs.commits import gather
@@ -104,7 +104,7 @@ def started(
     """Run what was prepared. In a folder that nobody asked for it is kept as long as the run is in use, or until it was
     stopped and somebody goes on with it.
     """
-    temporary = Path(mkdtemp(prefix="confed-")) if folder is None and out is None else None
+    temporary = temporary_folder() if folder is None and out is None else None
     kept = RunFolder.create(experiment.settings, Path(folder or out or temporary or ""), exact=folder is not None)
     try:
         with kept.held():
@@ -112,6 +112,8 @@ def started(
                 kept.save_data(data)
             execute(experiment, kept, listener)
     except StoppedError:
+        if temporary:
+            keep_folder(temporary)
         raise
     except BaseException:
         if temporary:

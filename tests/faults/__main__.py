@@ -30,7 +30,7 @@ RESULTS, TABLE = HERE / "results.json", HERE / "RESULTS.md"
 SEED = 1
 LONGEST = 20.0
 """Seconds that a case may take."""
-PATIENT = {"kills on processes", "kills on ray", "planted bugs, noticed"}
+PATIENT = {"kills on processes, cofedrec", "kills on ray, cofedrec", "planted bugs, noticed"}
 """But for those that start many processes, or are many cases in one."""
 
 Cases = Iterator[tuple[str, Callable[[], Outcome]]]
@@ -58,12 +58,12 @@ def _power(where: Path) -> Cases:
             yield f"{method} {case.name}", lambda case=case: power.outcome(case)
 
 
-def _kills(where: Path, place: str, most: int) -> Cases:
-    case = kills.Case(place=place)
+def _kills(where: Path, method: str, place: str, most: int) -> Cases:
+    case = kills.Case(method, place)
     kills.train(where / "unbroken", case)
     last = kills.calls(where / "counted", case)
     step = max(2 * last // most, 1)
-    for number, one in enumerate(islice(kills.cases(SEED, last, place=place), 0, None, step)):
+    for number, one in enumerate(islice(kills.cases(SEED, last, method, place), 0, None, step)):
         yield one.name, lambda one=one, number=number: kills.outcome(one, where / str(number), where / "unbroken")
 
 
@@ -92,9 +92,10 @@ PARTS: dict[str, Callable[[Path], Cases]] = {
     "absurd options": _options,
     "corruptions of a run folder": _corruptions,
     "losses of power": _power,
-    "kills on local": partial(_kills, place="local", most=1000),
-    "kills on processes": partial(_kills, place="processes", most=30),
-    "kills on ray": partial(_kills, place="ray", most=30),
+    "kills on local, fedmf": partial(_kills, method="fedmf", place="local", most=1000),
+    "kills on local, cofedrec": partial(_kills, method="cofedrec", place="local", most=1000),
+    "kills on processes, cofedrec": partial(_kills, method="cofedrec", place="processes", most=40),
+    "kills on ray, cofedrec": partial(_kills, method="cofedrec", place="ray", most=40),
     "trouble with the disk": _trouble,
     "two writers at once": _writers,
     "planted bugs, noticed": _planted,

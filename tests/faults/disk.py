@@ -117,7 +117,7 @@ class Disk:
             self._folders[path] = _Folder()
         elif name == "fsync" and path.is_dir():
             entries = {child.name: None if child.is_dir() else self._known(child) for child in path.iterdir()}
-            self._folders[path].synced = entries
+            self._folders.setdefault(path, _Folder()).synced = entries  # another process may have made it
         elif name == "fsync" and (file := self._known(path)) is not None:
             file.synced = path.read_bytes()
 

@@ -9,7 +9,8 @@ from tests.golden.store import read, real_path, recorded, tiny_path
 from tests.realdata import require
 
 TOLERANCES = {"float64": 1e-10, "float32": 1e-5}
-REAL_TOLERANCE = 1e-5
+REAL_TOLERANCE = 5e-5
+"""Of float32: between two processors Fed3CR's own tables differed by 1.6e-5."""
 ALL = [case for method in METHODS for case in cases(method)]
 
 

@@ -12,6 +12,7 @@ class TestEASE(MethodConformance):
     method = "ease"
     options = {"regularisation": 5.0}
     seeded = False
+    threads = 1e-12
 
 
 class TestIALS(MethodConformance):
@@ -47,12 +48,14 @@ class TestLightGCN(MethodConformance):
 class TestPMLAM(MethodConformance):
     method = "pmlam"
     options = {"dim": 4, "learning_rate": 0.02, "batch_size": 500}
+    threads = 1e-12
 
 
 class TestPMLAMWithoutNeighbours(MethodConformance):
     """Two of the three networks never have anything to learn from."""
 
     method = "pmlam"
+    threads = 1e-12
     options = {
         "dim": 3,
         "batch_size": 500,

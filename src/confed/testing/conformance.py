@@ -51,6 +51,10 @@ class MethodConformance:
     """The first round whose objective has all its terms."""
     single_precision: ClassVar[float] = 1e-5
     """How far two ways to the same state may differ in float32, of a tensor's largest entry. In float64 all hold."""
+    threads: ClassVar[float] = 0.0
+    """The same of one thread and two, in float64: libraries that solve a system, or multiply large matrices, may add up
+    in another order.
+    """
     several: ClassVar[bool | None] = None
     """Whether it is tried on several domains; by default, if it is for nothing else."""
 
@@ -165,7 +169,7 @@ class MethodConformance:
             torch.set_num_threads(1)
             one_after_another = self.trained().state()
             torch.set_num_threads(2)
-            assert_equal_states(self.trained().state(), one_after_another, tolerance=0)
+            assert_close_states(self.trained().state(), one_after_another, self.threads)
         finally:
             torch.set_num_threads(threads)
 
@@ -370,7 +374,7 @@ class PeopleConformance(FederatedConformance):
         """What a client sends is clipped as one, its loss stays, and where clients are changes nothing; or the method
         says why it cannot bear noise, before anything starts.
         """
-        noisy = {"upload_clip": 0.05, "upload_noise": 1e-9}
+        noisy = {"upload_clip": 0.05, "upload_noise": 1e-6}
         agreed = self.gateway(self.federation()).agreement
         if agreed.plan.keys() & agreed.kept.keys() or {"held", "samples"} & agreed.uploads:
             with pytest.raises(ConfedError, match="cannot bear noise on its uploads"):
@@ -454,7 +458,7 @@ class CompanyConformance(FederatedConformance):
         self.check_serving(view=view)
 
     def test_noise_on_uploads_is_reported_and_rows_are_clipped(self) -> None:
-        noisy = {"upload_clip": 0.05, "upload_noise": 1e-9}
+        noisy = {"upload_clip": 0.05, "upload_noise": 1e-6}
         for upload, _ in self.sent(1, options=noisy):
             assert set(upload.tensors) == set(self.uploads), "the loss would say something of what noise hides"
             length = torch.cat([upload.tensor(name)[0] for name in self.uploads], dim=1).norm(dim=1)
@@ -462,7 +466,7 @@ class CompanyConformance(FederatedConformance):
         done = self.federation(options=noisy).round(1)
         for note in done.notes["noise"].values():
             assert note["clip"] == 0.05
-            assert note["noise_deviation"] == pytest.approx(5e-11)
+            assert note["noise_deviation"] == pytest.approx(5e-8)
 
     def noise(self) -> list[Tensor]:
         """On the first part of all that is sent in two rounds: what differs from the clipped rows.

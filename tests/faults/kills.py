@@ -81,7 +81,7 @@ def outcome(case: Case, where: Path, unbroken: Path) -> Outcome:
     if not (folder / "config.toml").exists():
         return Outcome(held=True, how="had not begun")
     try:
-        confed.resume(folder, engine="local")
+        confed.resume(folder)
         differs = difference(folder, unbroken)
     except ConfedError as error:
         return Outcome(held=False, how=f"refused: {error.message}")

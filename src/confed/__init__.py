@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from confed.data.interactions import Interactions
     from confed.data.registry import load_dataset, load_domains
     from confed.errors import ConfedError
-    from confed.runs.api import Recommender, compare, resume, run
+    from confed.runs.api import compare, resume, run
     from confed.runs.finished import Run
     from confed.runs.offers import Recommendation
+    from confed.runs.recommender import Recommender
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,7 +35,7 @@ _HOMES = {
     "Domains": "data.domains",
     "Interactions": "data.interactions",
     "Recommendation": "runs.offers",
-    "Recommender": "runs.api",
+    "Recommender": "runs.recommender",
     "Run": "runs.finished",
     "compare": "runs.api",
     "load_dataset": "data.registry",

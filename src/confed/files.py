@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,9 +19,11 @@ _DRAFT, _TEMPORARY, _KEPT = ".part", "confed-run-", ".kept"
 _REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room for it"),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "write somewhere else, or give yourself the right to"),
-    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR), "its folder is not there, or something else is"),
+    **dict.fromkeys(
+        (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "its folder is not there, or something else is"
+    ),
+    **dict.fromkeys((errno.EIO, errno.EBUSY, errno.ESTALE, errno.ETIMEDOUT), "the disk does not take it"),
     errno.ENAMETOOLONG: "give it a shorter name",
-    errno.EIO: "the disk does not take it",
 }
 """What to do when something cannot be written."""
 
@@ -38,7 +41,7 @@ def drafted(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, in a folder that is made if need be. Whatever is still there at the end goes;
     so do drafts that other processes left behind when they were killed.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}{_DRAFT}")
+    draft = path.with_name(f".{path.name}.{_here()}-{os.getpid()}-{uuid.uuid4().hex[:8]}{_DRAFT}")
     with unwritable_said(path):
         make_folder(path.parent)
         sweep_drafts(path.parent, path.name)
@@ -54,29 +57,40 @@ def unwritable_said(path: Path) -> Iterator[None]:
     """What the system says about writing, in words that tell what to do."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in _REMEDIES:
+    except Exception as error:
+        number = _number(error)
+        if number not in _REMEDIES:
             raise
-        raise UnwritableError(f"{path}: cannot be written ({error.strerror}); {_REMEDIES[error.errno]}") from None
+        raise UnwritableError(f"{path}: cannot be written ({os.strerror(number)}); {_REMEDIES[number]}") from None
+
+
+def _number(error: Exception) -> int | None:
+    """The system's number of an error; libraries in Rust tell it in words."""
+    if isinstance(error, OSError):
+        return error.errno
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told[1]) if told else None
 
 
 def temporary_folder() -> Path:
     """A fresh one, after those of processes that were killed. Whoever wants to keep one says so (`keep_folder`)."""
-    for left in Path(gettempdir()).glob(f"{_TEMPORARY}*-*"):
-        process = left.name.removeprefix(_TEMPORARY).partition("-")[0]
-        if process.isdecimal() and not _is_there(int(process)) and not (left / _KEPT).exists():
-            shutil.rmtree(left, ignore_errors=True)
+    for left in Path(gettempdir()).glob(f"{_TEMPORARY}{_here()}-*"):
+        with suppress(OSError):  # somebody else's
+            process = left.name.removeprefix(f"{_TEMPORARY}{_here()}-").partition("-")[0]
+            if _is_gone(process) and not (left / _KEPT).exists():
+                shutil.rmtree(left, ignore_errors=True)
     return Path(mkdtemp(prefix=temporary_prefix()))
 
 
 def temporary_prefix() -> str:
     """What this process calls temporary folders by."""
-    return f"{_TEMPORARY}{os.getpid()}-"
+    return f"{_TEMPORARY}{_here()}-{os.getpid()}-"
 
 
 def keep_folder(path: Path) -> None:
-    """Nobody removes this temporary folder but its owner."""
-    (path / _KEPT).touch()
+    """Nobody removes this temporary folder but its owner. On a full disk it is kept until the next run."""
+    with suppress(OSError):
+        (path / _KEPT).touch()
 
 
 def settle(draft: Path, path: Path) -> None:
@@ -95,29 +109,38 @@ def make_folder(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    if path.is_dir() and os.name == "nt":
-        return  # Windows has no such thing for folders
-    descriptor = os.open(path, os.O_RDONLY)
+    """Wait until a file's bytes, or a folder's names, are on the disk; some disks have no such thing for folders."""
+    folder = path.is_dir()
+    if folder and os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY if folder or os.name != "nt" else os.O_RDWR)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if not folder or error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
     finally:
         os.close(descriptor)
 
 
 def sweep_drafts(folder: Path, name: str = "") -> None:
     """Remove drafts, of one file or of all in the folder, whose process is gone."""
-    for draft in folder.glob(f".{_literally(name) or '*'}.*{_DRAFT}"):
-        made_by = re.search(rf"\.(\d+)-[0-9a-f]{{8}}{re.escape(_DRAFT)}$", draft.name)
-        if made_by and not _is_there(int(made_by[1])):
+    for draft in folder.glob(f".{_literally(name) or '*'}.{_here()}-*{_DRAFT}"):
+        made_by = re.search(rf"-(\d+)-[0-9a-f]{{8}}{re.escape(_DRAFT)}$", draft.name)
+        if made_by and _is_gone(made_by[1]):
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
 
 
-def _is_there(process: int) -> bool:
+def _here() -> str:
+    """This machine, as part of a name: of processes on others one cannot tell whether they are gone."""
+    return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "here"
+
+
+def _is_gone(process: str) -> bool:
     from psutil import pid_exists  # noqa: PLC0415 - seldom needed, and help must be quick
 
-    return bool(pid_exists(process))
+    return process.isdecimal() and len(process) < 10 and not pid_exists(int(process))
 
 
 def _literally(name: str) -> str:

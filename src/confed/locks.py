@@ -65,14 +65,22 @@ def _in_use(folder: Path, what: str) -> str:
 
 
 def _self() -> dict[str, Any]:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
+    since = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def holder(folder: Path) -> str:
+    """What whoever holds the folder's lock, or held it last, said of itself; nothing, if nobody did."""
+    try:
+        return (folder / _HOLDER).read_text("utf-8")
+    except OSError:
+        return ""
 
 
 def _holder(folder: Path) -> str:
     """In words; whoever has just taken it may not have said who it is."""
     try:
-        told = json.loads((folder / _HOLDER).read_text("utf-8"))
+        told = json.loads(holder(folder))
         return f"process {told['process']} on {told['host']} since {told['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return "another process"

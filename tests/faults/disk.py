@@ -80,6 +80,14 @@ class Disk:
                 for name in sorted(folder.synced.keys() | _names(path)):
                     self._leave(path / name, folder.synced.get(name), target / name, rng)
 
+    def is_sure(self, path: Path) -> bool:
+        """Whether a loss of power leaves something of this name: it and all folders above stand in synced ones."""
+        path = path if path.is_absolute() else path.absolute()
+        if path == self.root:
+            return True
+        folder = self._folders.get(path.parent)
+        return folder is not None and path.name in folder.synced and self.is_sure(path.parent)
+
     def _may_be_there(self, path: Path, rng: random.Random) -> bool:
         parent = self._folders.get(path.parent)
         return (parent is not None and path.name in parent.synced) or rng.random() < 0.5

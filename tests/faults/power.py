@@ -26,6 +26,8 @@ class Case:
     name: str
     found: Path
     unbroken: Path
+    begun: bool
+    """Whether the run is sure to be there."""
 
 
 def train(folder: Path, rounds: int, method: str = "fedmf") -> None:
@@ -37,26 +39,26 @@ def train(folder: Path, rounds: int, method: str = "fedmf") -> None:
 def cases(where: Path, seed: int, each: int = 1, method: str = "fedmf") -> Iterator[Case]:
     """A run that begins, ends, and goes on: at each call, so many of the states that the disk may be in."""
     train(where / "unbroken", ROUNDS, method)
-    made: list[tuple[str, Path]] = []
+    made: list[Case] = []
 
     def fail(call: str) -> None:
+        begun = disk.is_sure((where / "watched" / "run" / "config.toml").resolve())
         for one in range(each):
             path = where / "found" / f"{len(made)}"
             disk.after_power_loss(path, seed * 1_000_003 + len(made))
-            made.append((f"{len(made) // each} {call} {one}", path / "run"))
+            made.append(Case(f"{len(made) // each} {call} {one}", path / "run", where / "unbroken", begun))
 
     (where / "watched").mkdir()
     disk = Disk(where / "watched", fail)
     with disk.watched():
         train(where / "watched" / "run", BEGUN, method)
         confed.resume(where / "watched" / "run", rounds=ROUNDS)
-    for name, path in made:
-        yield Case(name, path, where / "unbroken")
+    yield from made
 
 
 def outcome(case: Case) -> Outcome:
     if not (case.found / "config.toml").exists():
-        return Outcome(held=True, how="had not begun")
+        return Outcome(held=not case.begun, how="had not begun")
     try:
         confed.resume(case.found, rounds=ROUNDS)
         differs = difference(case.found, case.unbroken)

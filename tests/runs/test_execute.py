@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+import confed
 from confed.errors import ConfedError
 from confed.runs.execute import execute
 from confed.runs.folder import RunFolder
@@ -118,3 +119,23 @@ def test_arithmetic_of_every_line(tmp_path):
                 hr, ndcg = metrics[f"{prefix}hr@10"], metrics[f"{prefix}ndcg@10"]
                 assert hr / math.log2(11) - 1e-9 <= ndcg <= hr + 1e-9
                 assert hr >= metrics[f"{prefix}hr@5"]
+
+
+@pytest.mark.parametrize("said", [{"eval_every": 5}, {"holdout": False}])
+def test_a_run_does_not_end_with_a_round_that_was_not_kept(tmp_path, said):
+    options = {"dim": 4, **(FEW if said.get("holdout", True) else {})}
+    with pytest.raises(BrokenOffError):
+        confed.run(
+            "pfedrec",
+            tiny.interactions(),
+            rounds=8,
+            options=options,
+            checkpoint_seconds=0,
+            folder=tmp_path / "run",
+            listener=interrupt_at(4),
+            **said,
+        )
+    done = RunFolder.open(tmp_path / "run").load_progress().round
+    with pytest.raises(ConfedError, match=f"round {done} was not meant to be the last.*rounds={done + 1}"):
+        confed.resume(tmp_path / "run", rounds=done)
+    assert confed.resume(tmp_path / "run", rounds=done + 1).summary["best_round"] == done + 1

@@ -6,6 +6,7 @@ import torch
 from confed.data.synthetic import synthetic
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError, DamagedError
+from confed.files import _here
 from confed.runs.checkpoint import START, Checkpoint, Progress
 from confed.runs.finished import Run
 from confed.runs.folder import RunFolder, _name
@@ -69,7 +70,7 @@ def test_checkpoint_round_trip(folder):
 def test_drafts_of_a_kill_are_swept_away(folder):
     folder.parts.mkdir()
     for place in (folder.path, folder.parts):
-        (place / f".state.{NOBODY}-01234567.part").write_bytes(b"torn")
+        (place / f".state.{_here()}-{NOBODY}-01234567.part").write_bytes(b"torn")
     folder.begin()
     assert not list(folder.path.rglob("*.part"))
     assert folder.settings() == SETTINGS
@@ -164,6 +165,18 @@ def test_a_summary_of_fewer_rounds_is_none(folder):
 
 def test_a_folder_is_its_owners(folder):
     assert folder.path.stat().st_mode & 0o777 == 0o700
+
+
+def test_who_writes_for_a_launcher_that_is_gone_writes_no_more(folder):
+    with folder.held():
+        server = RunFolder(folder.path, folder.run_id).on_behalf_of_the_holder()
+        server.append_metrics({"round": 1})
+        server.save_checkpoint(Checkpoint(Progress(1, 1, 0.5, 0), {}, {}))
+        (folder.path / ".lock-holder.json").write_text('{"process": 1}')  # as the next one does
+        for write in (lambda: server.append_metrics({}), lambda: server.save_checkpoint(Checkpoint(START, {}, {}))):
+            with pytest.raises(ConfedError, match="somebody else goes on with the run"):
+                write()
+    assert folder.load_progress().round == 1
 
 
 def test_one_writes_at_a_time(folder):

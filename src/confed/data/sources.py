@@ -28,6 +28,7 @@ from typing import BinaryIO, cast
 from confed.data.contents import own_path
 from confed.data.limits import BYTES, SupportsRead
 from confed.errors import ConfedError, in_python
+from confed.files import make_folder, settle, unwritable_said
 from confed.visible import visible_lines
 
 Progress = Callable[[str, int, int | None], None]
@@ -139,8 +140,10 @@ class Delivery:
         """What was looked at, all or some of it, becomes part of the cache."""
         for file in self._files:
             if files is None or file in files:
-                (cache_dir() / file).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(self._folder / file, cache_dir() / file)  # noqa: PTH105 - atomic also where the target exists
+                target = cache_dir() / file
+                with unwritable_said(target):
+                    make_folder(target.parent)
+                    settle(self._folder / file, target)
 
     def _fetch(self, remote: Remote, progress: Progress | None) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

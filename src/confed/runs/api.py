@@ -18,10 +18,11 @@ from confed.data.reading import READING, Reading
 from confed.data.recognition import identified
 from confed.data.registry import each_file, has_domains, load, whereabouts
 from confed.data.sources import Notice, announce
-from confed.errors import ConfedError, StoppedError
+from confed.errors import ConfedError, StoppedError, UnwritableError
 from confed.files import keep_folder, temporary_folder
 from confed.methods.registry import method_named
 from confed.protocol import EVERYTHING, Protocol, protocol_named
+from confed.runs.checkpoint import Progress
 from confed.runs.commits import gather
 from confed.runs.execute import execute
 from confed.runs.finished import Run
@@ -110,7 +111,7 @@ def started(
             if experiment.settings.dataset == IN_MEMORY:
                 kept.save_data(data)
             execute(experiment, kept, listener)
-    except StoppedError:
+    except (StoppedError, UnwritableError):
         if temporary:
             keep_folder(temporary)
         raise
@@ -261,13 +262,13 @@ def _gone_on(
     settings = folder.settings()
     gather(folder)
     progress = folder.load_progress()
-    settings = _changed(settings, progress.round, folder.path, **said)
+    settings = _changed(settings, progress, folder.path, **said)
     if folder.is_finished and is_over(settings, progress):
         more = f"--rounds, with more than its {progress.round}, goes on with it"
         announce(f"{folder.path}: the run is finished; {more}", notice)
-        return Run(folder)
+        return Run(folder, data=data)
     if data is not None:
-        settings = settings.model_copy(update={"source": whereabouts(data)})
+        settings = settings.model_copy(update={"source": whereabouts(data) or settings.source})
     experiment = Experiment.prepare(settings, folder.data() if data is None else moved(settings, data))
     folder.write_settings(experiment.settings)
     execute(experiment, folder, listener)
@@ -276,7 +277,7 @@ def _gone_on(
 
 def _changed(
     settings: Settings,
-    done: int,
+    progress: Progress,
     path: Path,
     *,
     rounds: int | None,
@@ -287,8 +288,13 @@ def _changed(
     """The settings of a run with what may be said anew when it goes on."""
     changed: dict[str, Any] = {}
     if rounds is not None:
+        done, chosen = progress.round, progress.best_round
         if rounds < done:
             raise ConfedError(f"{path}: {done} rounds are done already, {rounds} are asked for")
+        if rounds == done and chosen != done and (not chosen or not settings.protocol.measures):
+            raise ConfedError(
+                f"{path}: round {done} was not meant to be the last, and was not kept; say at least --rounds {done + 1}"
+            )
         changed = {"rounds": rounds, "patience": None}
     if engine and engine != settings.engine:
         changed |= {"engine": engine, "workers": None, "address": None}

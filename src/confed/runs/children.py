@@ -51,7 +51,7 @@ def run_server(part: bytes, reach: Reach, tell: Tell) -> bytes:
         server = federated_method(told.settings).server(terms_of(told.settings), told.roster)
         codecs = [Codec(server.agreement, len(places), told.rankings) for places in told.held]
         trainer = Federated(server, reach(codecs, told.held, told.roster.ids))
-        folder = RunFolder(Path(told.folder), told.settings.run_id)
+        folder = RunFolder(Path(told.folder), told.settings.run_id).on_behalf_of_the_holder()
         Loop(told.settings, trainer, told.grading, folder, lambda line, settings: tell(line)).run()
         return Frame({"done": True}).to_bytes()
     except Exception as error:

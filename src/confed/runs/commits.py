@@ -19,8 +19,9 @@ from confed.tensors import joined, load_sealed, part_of, save_sealed
 
 def gather(folder: RunFolder) -> None:
     """Make the checkpoint whole, if sites have parts of it."""
-    manifest, commit = folder.manifest(), folder.load_checkpoint()
-    if manifest is None or commit is None or not commit.sites:
+    manifest = folder.manifest()
+    commit = folder.load_checkpoint() if manifest and manifest.sites else None
+    if manifest is None or commit is None:
         return
     sites = [load_sealed(folder.parts, sealed) for sealed in commit.sites]
     places = [part_of(site, "site")["ids"] for site in sites]  # in a simulation clients are numbered as they stand

@@ -25,8 +25,8 @@ from confed.data.interactions import Interactions
 from confed.data.registry import domain_names, each_file, has_domains
 from confed.data.shelf import PAIR
 from confed.errors import ConfedError, DamagedError
-from confed.files import sweep_drafts, unwritable_said, written_beside
-from confed.locks import LOCK_FILES, locked
+from confed.files import make_folder, sweep_drafts, sync, unwritable_said, written_beside
+from confed.locks import LOCK_FILES, holder, locked
 from confed.runs.checkpoint import (
     START,
     Checkpoint,
@@ -50,6 +50,7 @@ class RunFolder:
     def __init__(self, path: Path, run_id: str | None = None) -> None:
         self.path = path
         self._run_id = run_id
+        self._holder: str | None = None
         self.log = Log(path / "metrics.jsonl")
 
     @classmethod
@@ -58,8 +59,9 @@ class RunFolder:
         path = out if exact else out / _name(settings)
         folder = cls(path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             path.mkdir(mode=0o700, exist_ok=exact)
+            sync(path.parent)
             _require_empty(path)
             with folder.held():
                 _require_empty(path)  # somebody else may have begun meanwhile
@@ -78,6 +80,15 @@ class RunFolder:
     def held(self) -> AbstractContextManager[None]:
         """While somebody writes here nobody else does."""
         return locked(self.path, "the run")
+
+    def on_behalf_of_the_holder(self) -> RunFolder:
+        """For a process that the holder of the lock has started: once another one holds it, this one writes no more."""
+        self._holder = holder(self.path)
+        return self
+
+    def _require_holder(self) -> None:
+        if self._holder is not None and holder(self.path) != self._holder:
+            raise ConfedError(f"{self.path}: somebody else goes on with the run; its launcher is gone")
 
     @cached_property
     def run_id(self) -> str:
@@ -127,11 +138,11 @@ class RunFolder:
         return settings.model_copy(update={"source": each_file(settings.source, change)})
 
     def _whole(self, file: str) -> str:
-        return os.path.abspath(self.path / file)  # noqa: PTH100 - links are not followed
+        return os.path.normpath(self.path.resolve() / file)
 
     def _seen_from_here(self, file: str) -> str:
         try:
-            return os.path.join(".", os.path.relpath(file, self.path))  # noqa: PTH118 - a Path would drop the dot
+            return os.path.join(".", os.path.relpath(file, self.path.resolve()))  # noqa: PTH118 - a Path would drop the dot
         except ValueError:
             return Path(file).name  # on another drive
 
@@ -158,6 +169,7 @@ class RunFolder:
 
     def save_checkpoint(self, checkpoint: Checkpoint, log: Extent | None = None) -> None:
         """It counts the lines of the `log` that this object wrote, unless it is said how much."""
+        self._require_holder()
         write_checkpoint(self.parts, checkpoint, self.run_id, log or self.log.extent())
 
     def manifest(self) -> Manifest | None:
@@ -208,12 +220,17 @@ class RunFolder:
             self._stop_path.touch()
 
     def go_on(self) -> None:
-        """Nobody is asked to stop any more."""
-        self._stop_path.unlink(missing_ok=True)
+        """Nobody is asked to stop any more; where nothing can be written, nobody was."""
+        with suppress(OSError):
+            self._stop_path.unlink(missing_ok=True)
 
     @property
     def asked_to_stop(self) -> bool:
         return self._stop_path.exists()
+
+    def append_metrics(self, line: Mapping[str, Any]) -> None:
+        self._require_holder()
+        self.log.append(line)
 
     def truncate_metrics(self) -> list[dict[str, Any]]:
         """Drop the lines that the checkpoint does not count; the others."""

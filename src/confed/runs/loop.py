@@ -102,7 +102,7 @@ class Loop:
         elif last:
             self._keep(number, 0.0)
         self.lines.append(line)
-        self.folder.log.append(line)
+        self.folder.append_metrics(line)
         if self.listener:
             self.listener(line, self.settings)
 

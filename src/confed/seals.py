@@ -68,7 +68,9 @@ def with_seal(text: str) -> str:
 
 def without_seal(sealed: str, path: Path) -> str:
     """The text that `with_seal` was given."""
-    text, _, digest = sealed.rpartition(_COMMENT)
+    text, seal, digest = sealed.rpartition(_COMMENT)
+    if not seal:
+        raise DamagedError(f"{path}: has no digest: it was cut, or written by a confed before 0.1.0 was released")
     if digest != digest_of(text.encode("utf-8", "surrogateescape")) + "\n":
         raise DamagedError(f"{path}: is not what was written (its SHA-256 is another)")
     return text

@@ -155,6 +155,13 @@ def test_no_summary_before_the_end(folder):
     assert folder.summary()["hr@10"] == 1.5 and folder.is_finished
 
 
+def test_a_checkpoint_that_is_gone_is_missed(folder):
+    finished(folder)
+    (folder.parts / "manifest.json").unlink()
+    with pytest.raises(DamagedError, match=r"manifest\.json: is gone"):
+        folder.summary()
+
+
 def test_a_summary_of_fewer_rounds_is_none(folder):
     """Whose removal was lost with the power."""
     finished(folder)

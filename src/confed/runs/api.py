@@ -267,6 +267,8 @@ def _gone_on(
         more = f"--rounds, with more than its {progress.round}, goes on with it"
         announce(f"{folder.path}: the run is finished; {more}", notice)
         return Run(folder, data=data)
+    if not progress.round and folder.log.is_begun:
+        announce(f"{folder.path}: there is no checkpoint, so the run begins again with round 1", notice)
     if data is not None:
         settings = settings.model_copy(update={"source": whereabouts(data) or settings.source})
     experiment = Experiment.prepare(settings, folder.data() if data is None else moved(settings, data))

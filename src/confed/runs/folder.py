@@ -28,6 +28,7 @@ from confed.errors import ConfedError, DamagedError
 from confed.files import make_folder, sweep_drafts, sync, unwritable_said, written_beside
 from confed.locks import LOCK_FILES, holder, locked
 from confed.runs.checkpoint import (
+    MANIFEST,
     START,
     Checkpoint,
     Manifest,
@@ -266,7 +267,12 @@ class RunFolder:
             summary = unsealed_json(read_text(self._summary_path), self._summary_path)
             if summary.get("run_id") != self.run_id:
                 raise DamagedError(f"{self._summary_path}: belongs to another run")
-        if summary["rounds"] != self.load_progress().round:
+        manifest = self.manifest()
+        if manifest is None:
+            raise DamagedError(
+                f"{self.parts / MANIFEST}: is gone; put it back, or have the run trained anew by --resume"
+            )
+        if summary["rounds"] != manifest.progress.round:
             raise self._not_ended()
         return summary
 

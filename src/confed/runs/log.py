@@ -38,6 +38,11 @@ class Log:
         self.path = path
         self._lines, self._bytes, self._digest = 0, 0, hashlib.sha256()
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there are lines, counted or not."""
+        return self.path.exists() and self.path.stat().st_size > 0
+
     def append(self, line: Mapping[str, Any]) -> None:
         data = (json.dumps(line) + "\n").encode()
         with unwritable_said(self.path), self.path.open("ab") as file:

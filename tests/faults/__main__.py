@@ -95,7 +95,7 @@ PARTS: dict[str, Callable[[Path], Cases]] = {
     "kills on local, fedmf": partial(_kills, method="fedmf", place="local", most=1000),
     "kills on local, cofedrec": partial(_kills, method="cofedrec", place="local", most=1000),
     "kills on processes, cofedrec": partial(_kills, method="cofedrec", place="processes", most=40),
-    "kills on ray, cofedrec": partial(_kills, method="cofedrec", place="ray", most=40),
+    "kills on ray, cofedrec": partial(_kills, method="cofedrec", place="ray", most=30),
     "trouble with the disk": _trouble,
     "two writers at once": _writers,
     "planted bugs, noticed": _planted,

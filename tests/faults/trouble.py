@@ -57,7 +57,8 @@ def outcome(case: Case, where: Path, unbroken: Path) -> Outcome:
     try:
         with Disk(where, trouble).watched():
             kills.train(folder, kills.Case())
-        return Outcome(held=False, how="ended as if nothing had been")
+        differs = difference(folder, unbroken)
+        return Outcome(held=not differs, how=differs or "had ended")
     except ConfedError as error:
         if str(where) not in error.message:
             return Outcome(held=False, how=f"the message names no place: {error.message}")

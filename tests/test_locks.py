@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -61,5 +62,19 @@ def test_nothing_is_left_that_says_who(tmp_path):
 
 def test_where_nothing_can_be_written(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfedError, match="cannot be written to"), locked(tmp_path / "file", "the run"):
+    no_folder = r"cannot be written .* its folder is not there"
+    with pytest.raises(ConfedError, match=no_folder), locked(tmp_path / "file", "the run"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy", "said"),
+    [(errno.ENOSPC, "", "No space left on device.*make room"), (errno.EACCES, "go elsewhere", "denied.*go elsewhere")],
+)
+def test_what_keeps_it_from_being_taken_is_said_with_a_remedy(number, remedy, said, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    with pytest.raises(ConfedError, match=said), locked(tmp_path, "the run", remedy=remedy):
         pass

@@ -6,10 +6,12 @@ import pytest
 import torch
 
 import confed
+from confed.config import MethodConfig
 from confed.errors import ConfedError, DivergedError, in_domain, said_of
 from confed.federations.frames import Frame
 from confed.federations.remote import error_frame, raise_error
 from confed.methods.registry import METHODS
+from confed.runs.memory import within_memory
 from confed.soundness import is_finite, require_scores, trained, unless
 from tests.faults.options import data_for
 
@@ -53,6 +55,11 @@ def test_names_survive_on_the_way_from_a_site():
     assert found.value.message == "round 3: domain book: the loss of client 12 is 7"
     assert found.value.domain == "book"
     assert found.value.called("user 'a'").message == "round 3: domain book: the loss of user 'a' is 7"
+
+
+def test_a_site_without_memory_says_so_as_any_place_does():
+    with pytest.raises(ConfedError, match="does not fit into the memory"), within_memory(MethodConfig()):
+        raise_error(Frame.from_bytes(error_frame(MemoryError("Unable to allocate 8 TiB"))))
 
 
 def test_a_loss_may_be_what_every_outcome_costs_at_most():

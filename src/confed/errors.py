@@ -114,6 +114,10 @@ class DamagedError(ConfedError):
     """A file is not what was written."""
 
 
+class UnfinishedError(ConfedError):
+    """A run has not ended."""
+
+
 class UnwritableError(ConfedError):
     """A file cannot be written: no space, no right to, no folder."""
 

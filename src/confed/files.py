@@ -53,15 +53,16 @@ def drafted(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def unwritable_said(path: Path) -> Iterator[None]:
-    """What the system says about writing, in words that tell what to do."""
+def unwritable_said(path: Path, remedy: str = "") -> Iterator[None]:
+    """What the system says about writing, in words that tell what to do: the `remedy`, or what its error calls for."""
     try:
         yield
     except Exception as error:
         number = _number(error)
         if number not in _REMEDIES:
             raise
-        raise UnwritableError(f"{path}: cannot be written ({os.strerror(number)}); {_REMEDIES[number]}") from None
+        told = remedy or _REMEDIES[number]
+        raise UnwritableError(f"{path}: cannot be written ({os.strerror(number)}); {told}") from None
 
 
 def _number(error: Exception) -> int | None:
@@ -73,13 +74,18 @@ def _number(error: Exception) -> int | None:
 
 
 def temporary_folder() -> Path:
-    """A fresh one, after those of processes that were killed. Whoever wants to keep one says so (`keep_folder`)."""
+    """A fresh one, after those of processes that were killed. Whoever wants to keep it says so (`keep_folder`)."""
+    sweep_temporary()
+    return Path(mkdtemp(prefix=temporary_prefix()))
+
+
+def sweep_temporary() -> None:
+    """Remove temporary folders of processes that were killed."""
     for left in Path(gettempdir()).glob(f"{_TEMPORARY}{_here()}-*"):
         with suppress(OSError):  # somebody else's
             process = left.name.removeprefix(f"{_TEMPORARY}{_here()}-").partition("-")[0]
             if _is_gone(process) and not (left / _KEPT).exists():
                 shutil.rmtree(left, ignore_errors=True)
-    return Path(mkdtemp(prefix=temporary_prefix()))
 
 
 def temporary_prefix() -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 
 from confed.errors import ConfedError
+from confed.files import unwritable_said
 
 _LOCK, _HOLDER = ".lock", ".lock-holder.json"
 LOCK_FILES = frozenset({_LOCK, _HOLDER})
@@ -27,18 +28,17 @@ def locked(
     *,
     wait: float = 0.0,
     waiting: Callable[[str], None] | None = None,
-    remedy: str = "give yourself the right to",
+    remedy: str = "",
 ) -> Iterator[None]:
     """While inside, nobody else is. Whoever comes meanwhile is told who is there; if it may wait so many seconds,
-    `waiting` hears of it first. `remedy` is for those who may not write there.
+    `waiting` hears of it first. `remedy` is for those who cannot write there.
     """
     lock = FileLock(folder / _LOCK)
     try:
-        _acquire(lock, folder, what, wait, waiting)
+        with unwritable_said(folder, remedy):
+            _acquire(lock, folder, what, wait, waiting)
     except Timeout:
         raise ConfedError(f"{_in_use(folder, what)}; wait for it to end, or end it") from None
-    except OSError as error:
-        raise ConfedError(f"{folder}: cannot be written to ({error.strerror}); {remedy}") from None
     try:
         with suppress(OSError):  # the lock holds without it
             (folder / _HOLDER).write_text(json.dumps(_self()), encoding="utf-8")

@@ -46,7 +46,7 @@ def sealed_file(folder: Path, path: Path) -> Sealed:
     """A file of the folder, as it is now."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Sealed(str(path.relative_to(folder)), file.tell(), digest)
+        return Sealed(path.relative_to(folder).as_posix(), file.tell(), digest)
 
 
 def read_text(path: Path) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gzip
 import io
 import re
@@ -591,6 +592,19 @@ def test_imports_are_removed(cache: Path) -> None:
         remove_import("mine")
 
 
+def test_an_import_that_cannot_be_removed_whole_is_none_any_more(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    single = Interactions.of(synthetic_users("a", "b"))
+    import_dataset(Domains.of({"x": single, "y": single}), "shops")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EACCES, "denied")
+
+    monkeypatch.setattr("confed.data.registry.shutil.rmtree", refuse)
+    with pytest.raises(ConfedError, match="shops: cannot be written"):
+        remove_import("shops")
+    assert not imported()
+
+
 def test_only_imports_are_removed(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ml-100k", "douban", "synthetic"):
         with pytest.raises(ConfedError, match=f"{name} is a registered dataset: only imports can be removed"):
@@ -647,7 +661,7 @@ def test_a_domain_that_cannot_be_fetched_says_what_it_is_made_from(tmp_path, mon
 
 def test_a_cache_that_cannot_be_written(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.write_text("a file where the folder should be")
-    with pytest.raises(ConfedError, match=r"cannot be written to \(.*\); .*set CONFED_CACHE to another folder"):
+    with pytest.raises(ConfedError, match=r"cannot be written \(.*\); .*set CONFED_CACHE to another folder"):
         import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "mine")
     with pytest.raises(ConfedError, match=r"use letters, .* at most 100"):
         import_dataset(synthetic(users=5, items=10, interactions_per_user=5), "x" * 101)

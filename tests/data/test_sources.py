@@ -263,21 +263,36 @@ def test_some_of_it_may_be_kept(server: str, folders: tuple[Path, Path]) -> None
     assert files_below(folders[1]) == {"made-up/titles.csv"}
 
 
-def test_what_a_killed_download_left_is_swept_away(folders: tuple[Path, Path]) -> None:
+def test_what_a_killed_download_left_is_swept_away(server: str, folders: tuple[Path, Path]) -> None:
     cache = folders[1]
-    put(cache / ".fetching", "archive")
-    kept = put(cache, "made-up/ratings.csv")
-    with delivery():
-        assert not (cache / ".fetching").exists()
-    assert kept.exists()
+    put(cache / ".fetching", "made-up/older.csv")
+    kept = put(cache, "made-up/others.csv")
+    fetch(Download(f"{server}/set.zip", MEMBERS))
+    assert kept.exists() and not (cache / ".fetching").exists()
 
 
-def test_one_fetches_at_a_time(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_is_fetched_nothing_is_locked(folders: tuple[Path, Path]) -> None:
+    """A cache that cannot be written is no trouble for data that nobody can download."""
+    folders[1].write_text("no folder")
+    put(folders[0], "made-up/ratings.csv")
+    assert find("made-up", ["made-up/ratings.csv"], [Download("http://127.0.0.1:9/", MEMBERS)])
+    with pytest.raises(ConfedError, match="dataset made-up was not found"):
+        find("made-up", ["made-up/other.csv"])
+    with pytest.raises(ConfedError, match=r"cannot be written .* set CONFED_CACHE"):
+        find("made-up", ["made-up/other.csv"], [Download("http://127.0.0.1:9/", MEMBERS)])
+
+
+def test_one_fetches_at_a_time(server: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("confed.data.sources._PIP_TIMEOUT", 0.1)
     said: list[str] = []
-    with delivery(), pytest.raises(ConfedError, match="the cache is in use by process"), delivery(said.append):
-        pass
-    assert len(said) == 1 and said[0].endswith("waiting for it")
+    wanted = ("made-up", ["made-up/ratings.csv"], [Download(f"{server}/set.zip", MEMBERS)])
+    with delivery() as first, delivery(said.append) as second:
+        first.find(*wanted, notice=said.append)
+        with pytest.raises(ConfedError, match="the cache is in use by process"):
+            second.find(*wanted)
+        first.keep()
+        assert second.find(*wanted), "what somebody else has fetched need not be fetched"
+    assert said[0].startswith("made-up: downloaded") and said[1].endswith("waiting for it") and len(said) == 2
 
 
 def test_a_download_has_a_limit(server: str, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

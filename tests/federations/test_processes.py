@@ -7,7 +7,7 @@ from multiprocessing.connection import Client
 import pytest
 import torch
 
-from confed.errors import ConfedError, DivergedError
+from confed.errors import ConfedError, DamagedError, DivergedError
 from confed.federations.frames import Frame
 from confed.federations.processes import ProcessFederation
 from confed.methods.registry import METHODS
@@ -87,6 +87,8 @@ def test_sites_return_to_what_they_wrote(pool, tmp_path):
     trainer.round(2)
     again = pool.state(trainer)
     assert all(torch.equal(value, again[name]) for name, value in second.items())
+    with pytest.raises(DamagedError, match="has parts of 2 workers, there are 3"):
+        trainer.restore(tmp_path / "one", sites[:2])
     pool.end(trainer)
 
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import confed
 from confed.errors import ConfedError
-from confed.privacy.accounting import accounted, epsilon, in_words
+from confed.privacy.accounting import CLIENT, ROW, accounted, epsilon, in_words
 
 
 def balle_and_wang(sensitivity, deviation, delta):
@@ -66,11 +66,13 @@ def test_every_noise_has_its_number(multiplier, rounds):
 
 
 def test_unit_and_delta_are_named():
-    row = accounted({"clip": 2.0, "noise_deviation": 1.0, "mean_length": 3.0, "clipped_share": 0.5}, 50)
+    row = accounted({"clip": 2.0, "noise_deviation": 1.0, "unit": ROW, "clipped_share": 0.5}, 50)
     assert "for one person's row in one company's upload" in in_words(row)
     assert f"ε = {epsilon(0.5):.3g} in one round, ε = {epsilon(0.5, 50):.3g} in all 50, at δ = 1e-05" in in_words(row)
     assert "as if it was sent in every round" in in_words(row)
-    assert "for all that one client sends" in in_words(accounted({"clip": 2.0, "noise_deviation": 1.0}, 1))
+    assert "for all that one client sends" in in_words(
+        accounted({"clip": 2.0, "noise_deviation": 1.0, "unit": CLIENT}, 1)
+    )
 
 
 @pytest.mark.parametrize(

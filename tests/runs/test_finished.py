@@ -1,3 +1,4 @@
+import errno
 import re
 
 import polars as pl
@@ -119,6 +120,19 @@ def test_nothing_is_written_that_nobody_asked_for(kept_nowhere, tmp_path):
     assert saved.recommend("3", 2) == kept_nowhere.recommend("3", 2)
     with pytest.raises(ConfedError, match="is there already"):
         kept_nowhere.save(tmp_path / "mine")
+
+
+def test_a_copy_is_whole_or_not_there(kept_nowhere, tmp_path, monkeypatch):
+    (kept_nowhere.folder.path / ".lock").touch()
+    assert not (kept_nowhere.save(tmp_path / "mine").folder.path / ".lock").exists()
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("confed.runs.finished.shutil.copy2", refuse)
+    with pytest.raises(ConfedError, match=r"cannot be written \(No space left on device\); make room"):
+        kept_nowhere.save(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_run_shows_itself(kept_nowhere):

@@ -9,7 +9,7 @@ from confed.errors import ConfedError, DamagedError
 from confed.files import _here
 from confed.runs.checkpoint import START, Checkpoint, Progress
 from confed.runs.finished import Run
-from confed.runs.folder import RunFolder, _name
+from confed.runs.folder import RunFolder, _name, newest
 from confed.runs.settings import resolve
 
 SETTINGS = resolve("pfedrec", "ml-100k", known="ml-100k")
@@ -168,6 +168,36 @@ def test_a_summary_of_fewer_rounds_is_none(folder):
     folder.save_checkpoint(Checkpoint(Progress(3, 1, 0.5, 1), {}, {}), folder.manifest().log)
     with pytest.raises(ConfedError, match="has not ended"):
         folder.summary()
+
+
+def test_who_reads_while_a_checkpoint_is_replaced_gets_the_newer_one(folder, monkeypatch):
+    """Its files are gone after the manifest was read; but what is damaged stays damaged."""
+    finished(folder)
+    first = folder.manifest()
+    later = Checkpoint(Progress(3, 3, 0.5, 0), {"a": torch.ones(1)}, {"b": torch.ones(1)}, {"c": torch.ones(1)})
+    folder.save_checkpoint(later, first.log)
+    second, read = folder.manifest(), RunFolder.manifest
+    for load, expected in (("load_best", later.best), ("load_ranks", later.ranks), ("load_checkpoint", later)):
+        told = iter([first, second])
+        monkeypatch.setattr(RunFolder, "manifest", lambda _, told=told: next(told))
+        assert getattr(folder, load)() == expected
+    monkeypatch.setattr(RunFolder, "manifest", read)
+    (folder.parts / second.best.name).unlink()
+    with pytest.raises(DamagedError, match="cannot be read"):
+        folder.load_best()
+
+
+def test_a_run_that_somebody_goes_on_with_is_not_the_newest(tmp_path):
+    old, new = (finished(RunFolder.create(SETTINGS, tmp_path)) for _ in range(2))
+    for age, run in enumerate((new, old)):
+        run.save_summary({"rounds": 2, "method": "pfedrec"})
+        os.utime(run.path / "summary.json", (10.0 - age, 10.0 - age))
+    assert newest(tmp_path) == new.path
+    new.save_checkpoint(Checkpoint(Progress(3, 1, 0.5, 1), {}, {}), new.manifest().log)
+    assert newest(tmp_path) == old.path
+    old.save_summary({"rounds": 2, "method": "fedmf"})
+    with pytest.raises(ConfedError, match="no finished run of pfedrec"):
+        newest(tmp_path, "pfedrec")
 
 
 def test_a_folder_is_its_owners(folder):

@@ -23,6 +23,7 @@ from confed.data.reading import READING, refuse
 from confed.data.recognition import filtered
 from confed.data.shelf import (
     IMPORTED,
+    MANIFEST,
     PAIR,
     domains_at_hand,
     imported,
@@ -35,6 +36,7 @@ from confed.data.sources import Notice, Progress
 from confed.data.synthetic import Recipe, synthetic
 from confed.data.synthetic_domains import DomainsRecipe, synthetic_domains
 from confed.errors import ConfedError, unknown_name
+from confed.files import unwritable_said
 
 
 def load(source: Any, **options: Any) -> Interactions | Domains:
@@ -306,17 +308,12 @@ def _keep(data: Interactions | Domains, name: str) -> Path:
     """In the place of what had the name before."""
     file, folder = (sources.cache_dir() / IMPORTED / stored for stored in (f"{name}.parquet", name))
     several = isinstance(data, Domains)
-    try:
+    with unwritable_said(folder if several else file, sources.ELSEWHERE):
         replace(data, name=name).save(folder if several else file)
         if several:
             file.unlink(missing_ok=True)
         elif is_domain_folder(folder):
             shutil.rmtree(folder)
-    except OSError as error:
-        raise ConfedError(
-            f"{error.filename or folder.parent}: cannot be written ({error.strerror or error}); make room or rights "
-            "there, or set CONFED_CACHE to another folder"
-        ) from None
     return folder if several else file
 
 
@@ -332,10 +329,12 @@ def remove_import(name: str) -> tuple[Path, int]:
     with sources.writing_to_cache():
         files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
         size = sum(file.stat().st_size for file in files)
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        with unwritable_said(path):
+            if path.is_dir():
+                (path / MANIFEST).unlink(missing_ok=True)  # without which the rest is no import
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
     return path, size
 
 

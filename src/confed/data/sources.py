@@ -20,8 +20,9 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -35,6 +36,8 @@ Progress = Callable[[str, int, int | None], None]
 """Called with what is being fetched, bytes so far, and bytes in all if known."""
 Notice = Callable[[str], None]
 
+ELSEWHERE = "make room or rights there, or set CONFED_CACHE to another folder"
+"""What to do where the cache cannot be written."""
 _FETCHING = ".fetching"
 _CHUNK = 1 << 18
 _TIMEOUT = 30.0  # seconds without a byte
@@ -95,10 +98,11 @@ def at_hand(files: Sequence[str]) -> tuple[str, Path] | None:
 
 
 class Delivery:
-    """What was fetched, for somebody to look at before it is kept."""
+    """What was fetched, for somebody to look at before it is kept. `begin` is called before anything is."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, begin: Callable[[], None]) -> None:
         self._folder = folder
+        self._begin = begin
         self._files: list[str] = []
 
     def find(
@@ -114,6 +118,9 @@ class Delivery:
     ) -> tuple[str, Path]:
         """Which of `files` there is, and where; fetched if need be, after showing the data's terms."""
         found = self.at_hand(files)
+        if found is None and remotes:
+            self._begin()
+            found = self.at_hand(files)  # somebody may have fetched it meanwhile
         if found is not None:
             return found
         failures = [_absence(files)]
@@ -166,13 +173,16 @@ def delivery(notice: Notice | None = None) -> Iterator[Delivery]:
     """For the time of a download, of which there is one at a time. What nobody keeps is gone afterwards, or, after a
     kill, when the next one begins.
     """
-    with writing_to_cache(notice):
-        place = cache_dir() / _FETCHING
-        shutil.rmtree(place, ignore_errors=True)  # whoever left something there is gone
-        try:
-            yield Delivery(place)
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+    place = cache_dir() / _FETCHING
+    with ExitStack() as stack:
+
+        @cache
+        def begin() -> None:
+            stack.enter_context(writing_to_cache(notice))
+            stack.callback(shutil.rmtree, place, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)  # whoever left something there is gone
+
+        yield Delivery(place, begin)
 
 
 def writing_to_cache(notice: Notice | None = None) -> AbstractContextManager[None]:
@@ -184,7 +194,7 @@ def writing_to_cache(notice: Notice | None = None) -> AbstractContextManager[Non
         "the cache",
         wait=_PIP_TIMEOUT,
         waiting=lambda text: announce(text, notice),
-        remedy="make room or rights there, or set CONFED_CACHE to another folder",
+        remedy=ELSEWHERE,
     )
 
 

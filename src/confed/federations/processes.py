@@ -30,7 +30,7 @@ from torch import Tensor
 from confed.errors import ConfedError
 from confed.federations.frames import Codec, Frame
 from confed.federations.remote import MOST_DEATHS, Desk, LostSiteError, RemoteFederation, Tell, raise_error
-from confed.files import temporary_prefix
+from confed.files import sweep_temporary, temporary_prefix
 
 _LENGTH = 8
 
@@ -48,6 +48,7 @@ def run_in_processes(server: bytes, sites: Sequence[bytes], tell: Tell, *, entry
 
 def _private_folder() -> tempfile.TemporaryDirectory[str]:
     """For the socket, whose path may have a hundred characters."""
+    sweep_temporary()
     short = len(tempfile.gettempdir()) < 60
     return tempfile.TemporaryDirectory(prefix=temporary_prefix(), dir=None if short else "/tmp")
 

@@ -23,7 +23,7 @@ from confed.federations.site import Site
 from confed.seals import Sealed
 
 _QUESTIONS = frozenset({"train", "examine", "rows", "partials", "mark", "commit", "restore"})
-_ERRORS = {kind.__name__: kind for kind in (ConfedError, DamagedError, MessageError, UnwritableError)}
+_ERRORS = {kind.__name__: kind for kind in (ConfedError, DamagedError, MemoryError, MessageError, UnwritableError)}
 _END = Frame({"end": True}).to_bytes()
 
 
@@ -74,6 +74,8 @@ def error_frame(error: Exception) -> bytes:
         return Frame({"error": DivergedError.__name__, "message": error.text, **_whose(error)}).to_bytes()
     if isinstance(error, ConfedError):
         return Frame({"error": type(error).__name__, "message": error.message}).to_bytes()
+    if isinstance(error, MemoryError):  # or one of its kinds
+        return Frame({"error": MemoryError.__name__, "message": str(error)}).to_bytes()
     return Frame({"error": "", "message": "".join(traceback.format_exception(error))}).to_bytes()
 
 
@@ -162,6 +164,8 @@ class RemoteFederation(Federation):
 
     def restore(self, where: Path, sites: Sequence[Sealed] | None) -> None:
         self._push = None
+        if sites is not None and len(sites) != len(self.held):
+            raise DamagedError(f"{where}: has parts of {len(sites)} workers, there are {len(self.held)}")
         held = [None] * len(self.held) if sites is None else [asdict(sealed) for sealed in sites]
         list(self._exchange("restore", [{"folder": str(where), "sealed": sealed} for sealed in held]))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from confed.errors import ConfedError
 
-_CLIENT, _ROW = "all that one client sends", "one person's row in one company's upload"
+CLIENT, ROW = "all that one client sends", "one person's row in one company's upload"
 """Units: what is clipped as one."""
 DELTA = 1e-5
 """The probability with which the promise may fail."""
@@ -50,7 +50,6 @@ def accounted(note: Mapping[str, Any], rounds: int) -> dict[str, Any]:
     multiplier = note["noise_deviation"] / note["clip"]
     return {
         **note,
-        "unit": _ROW if "mean_length" in note else _CLIENT,
         "delta": DELTA,
         "epsilon_of_one_upload": epsilon(multiplier),
         "epsilon_of_all_rounds": epsilon(multiplier, rounds),

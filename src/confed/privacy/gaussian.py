@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from confed.messages import Agreement, Upload, dense
-from confed.privacy.accounting import require_accounting
+from confed.privacy.accounting import CLIENT, ROW, require_accounting
 from confed.privacy.filters import Bases, Filter
 from confed.random import keyed, standard_normal
 
@@ -90,10 +90,11 @@ class Gaussian(Filter):
     def note(self, upload: Upload, agreed: Agreement) -> dict[str, Any]:
         said = {"clip": self.clip, "noise_deviation": self.deviation}
         if upload.rows is None:
-            return said
+            return {**said, "unit": CLIENT}
         length = _side_by_side(upload, agreed).norm(dim=1)
         return {
             **said,
+            "unit": ROW,
             "mean_length": float(length.mean()),
             "clipped_share": float((length > self.clip).double().mean()),
         }

@@ -18,6 +18,8 @@ from confed.data.sources import Notice, announce
 from confed.data.split import Cut
 from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
+from confed.files import unwritable_said
+from confed.locks import LOCK_FILES
 from confed.models.silo import Silo
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
@@ -28,6 +30,8 @@ from confed.visible import shown
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+_LEFT_BEHIND = shutil.ignore_patterns(*LOCK_FILES)
 
 
 class Run:
@@ -79,7 +83,12 @@ class Run:
         """Keep the run in a folder that is not there yet; the run that lies there."""
         if Path(path).exists():
             raise ConfedError(f"{path}: is there already, give another folder")
-        shutil.copytree(self.folder.path, path)
+        try:
+            with unwritable_said(Path(path)):
+                shutil.copytree(self.folder.path, path, ignore=_LEFT_BEHIND, copy_function=_copied)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
         return Run.open(path)
 
     @property
@@ -291,3 +300,9 @@ class Run:
             data = self.folder.data() if self._data is None else moved(self.settings, self._data)
             self._experiment = Experiment.prepare(self.settings, data, done=True)
         return self._experiment
+
+
+def _copied(source: str, target: str) -> None:
+    """A file of a run; what goes wrong is said at once and of this file."""
+    with unwritable_said(Path(target)):
+        shutil.copy2(source, target)

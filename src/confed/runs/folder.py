@@ -15,7 +15,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -24,7 +24,7 @@ from confed.data.domains import Domains
 from confed.data.interactions import Interactions
 from confed.data.registry import domain_names, each_file, has_domains
 from confed.data.shelf import PAIR
-from confed.errors import ConfedError, DamagedError
+from confed.errors import ConfedError, DamagedError, UnfinishedError
 from confed.files import make_folder, sweep_drafts, sync, unwritable_said, written_beside
 from confed.locks import LOCK_FILES, holder, locked
 from confed.runs.checkpoint import (
@@ -41,6 +41,8 @@ from confed.runs.log import NOTHING, Extent, Log
 from confed.runs.settings import Settings
 from confed.seals import Sealed, read_text, sealed_file, sealed_json, unsealed_json, with_seal, without_seal
 from confed.tensors import load_sealed
+
+T = TypeVar("T")
 
 _LONGEST = 40  # characters of four bytes at most; a name may have 255 bytes
 
@@ -180,9 +182,20 @@ class RunFolder:
 
     def load_checkpoint(self) -> Checkpoint | None:
         """The last checkpoint, or None if the run was broken before its first."""
+        return self._read(lambda manifest: read_checkpoint(self.parts, manifest))
+
+    def _read(self, read: Callable[[Manifest], T]) -> T | None:
+        """Something of the last checkpoint. If a newer one took its place meanwhile, of that."""
         manifest = self.manifest()
-        with _remedy(_ANEW):
-            return read_checkpoint(self.parts, manifest) if manifest else None
+        while manifest is not None:
+            try:
+                with _remedy(_ANEW):
+                    return read(manifest)
+            except DamagedError:
+                known, manifest = manifest, self.manifest()
+                if manifest == known:
+                    raise
+        return None
 
     def load_progress(self) -> Progress:
         """Only how far the run is."""
@@ -191,15 +204,11 @@ class RunFolder:
 
     def load_best(self) -> dict[str, Tensor] | None:
         """Only what serving needs of the best round."""
-        manifest = self.manifest()
-        with _remedy(_ANEW):
-            return load_sealed(self.parts, manifest.best) if manifest else None
+        return self._read(lambda manifest: load_sealed(self.parts, manifest.best))
 
     def load_ranks(self) -> dict[str, Tensor]:
         """Only where the users' test items stood in the best round."""
-        manifest = self.manifest()
-        with _remedy(_ANEW):
-            return load_sealed(self.parts, manifest.ranks) if manifest else {}
+        return self._read(lambda manifest: load_sealed(self.parts, manifest.ranks)) or {}
 
     def begin(self) -> None:
         """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""
@@ -276,8 +285,8 @@ class RunFolder:
             raise self._not_ended()
         return summary
 
-    def _not_ended(self) -> ConfedError:
-        return ConfedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
+    def _not_ended(self) -> UnfinishedError:
+        return UnfinishedError(f"{self.path}: the run has not ended; go on with `confed run --resume {self.path}`")
 
 
 def _require_empty(path: Path) -> None:
@@ -299,8 +308,11 @@ def _remedy(text: str) -> Iterator[None]:
 
 def finished_below(folder: Path) -> list[RunFolder]:
     """The run folders in `folder` whose run went to its end, the newest first."""
-    ended = sorted(folder.glob("*/summary.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    return [RunFolder(path.parent) for path in ended]
+    ended = {}
+    for path in folder.glob("*/summary.json"):
+        with suppress(OSError):  # its run goes on just now
+            ended[path.parent] = path.stat().st_mtime
+    return [RunFolder(path) for path in sorted(ended, key=ended.__getitem__, reverse=True)]
 
 
 def newest(folder: Path, method: str | None = None) -> Path:
@@ -308,8 +320,9 @@ def newest(folder: Path, method: str | None = None) -> Path:
     if RunFolder(folder).config_path.exists():
         raise ConfedError(f"{folder}: is a run itself; --latest chooses among the runs of a folder, leave it out")
     for found in finished_below(folder):
-        if method in (None, found.summary()["method"]):
-            return found.path
+        with suppress(UnfinishedError):  # somebody goes on with it
+            if method in (None, found.summary()["method"]):
+                return found.path
     of = f" of {method}" if method else ""
     raise ConfedError(f"{folder}: holds no finished run{of}; `confed run --out {folder}` makes one")
 

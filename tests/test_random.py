@@ -46,6 +46,24 @@ def test_distinct_numbers_are_distinct_and_in_range(seed, size, data):
     assert picks.min() >= 0 and picks.max() < size
 
 
+@pytest.mark.parametrize("count", [1, 4, 60, 256])
+def test_few_are_drawn_from_a_list_of_what_is_left(count):
+    """The same numbers whatever draws them: by hand, one client after another."""
+    stream = Stream.of(5, "few")
+    picks = stream.distinct(np.array([3, 10**12]), np.array([0, 7]), np.array([300, 256]), count)
+    for row, (client, slot, size) in zip(picks, [(3, 0, 300), (10**12, 7, 256)], strict=True):
+        left = list(range(size))
+        assert row.tolist() == [left.pop(stream.integers(client, slot * count + j, size - j)[0]) for j in range(count)]
+
+
+def test_many_are_the_first_different_ones_of_a_sequence():
+    stream = Stream.of(5, "many")
+    picks = stream.distinct(np.array([3, 8]), np.array([0, 2]), np.array([300, 4000]), 300)
+    for row, (client, slot, size) in zip(picks, [(3, 0, 300), (8, 2, 4000)], strict=True):
+        sequence = stream.integers(client, ((slot + 1) << 32) + np.arange(10_000), size)
+        assert row.tolist() == list(dict.fromkeys(sequence.tolist()))[:300]
+
+
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8))
 def test_shuffled_rows_are_permutations_that_do_not_depend_on_company(lengths):
     stream = Stream.of(3, "shuffle")

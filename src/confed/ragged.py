@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from confed.compiled import compiled
 
-_LISTED_PER_QUESTION = 16
-"""Numbers that can be listed in the time of one binary search."""
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -64,33 +63,25 @@ class Ragged:
         fresh[1:] = (values[1:] != values[:-1]) | (rows[1:] != rows[:-1])
         return Ragged(_offsets(np.bincount(rows[fresh], minlength=len(self))), values[fresh])
 
-    def outside(self, row: Ints, rank: Ints, universe: int) -> Ints:
-        """The `rank`-th number of 0 … universe − 1 (counting from 0) that is NOT in row `row`; rows are `unique`.
-
-        Many questions are answered by writing the complement of every row down, few by searching.
-        """
-        if len(rank) * _LISTED_PER_QUESTION >= len(self) * universe:
-            return self._outside_listed(row, rank, universe)
-        return self._outside_searched(row, rank, universe)
-
-    def _outside_listed(self, row: Ints, rank: Ints, universe: int) -> Ints:
-        absent = np.ones(len(self) * universe, dtype=bool)
-        absent[self.row_of * universe + self.values] = False
-        first = np.arange(len(self)) * universe - self.offsets[:-1]
-        answer: Ints = np.flatnonzero(absent)[first[row] + rank] - row * universe
+    def outside(self, row: Ints, rank: Ints) -> Ints:
+        """The `rank`-th number from 0 (counting from 0) that is NOT in row `row`; rows are `unique`."""
+        answer = np.empty_like(rank)
+        _outside(self.offsets, self.values, row, rank, answer)
         return answer
 
-    def _outside_searched(self, row: Ints, rank: Ints, universe: int) -> Ints:
-        """With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank.
 
-        One binary search serves all rows at once: they are kept apart by multiples of universe + 1.
-        """
-        rows = self.row_of
-        within = np.arange(len(self.values)) - self.offsets[rows]
-        shifted = rows * (universe + 1) + self.values - within
-        below = np.searchsorted(shifted, row * (universe + 1) + rank, side="right") - self.offsets[row]
-        answer: Ints = rank + below
-        return answer
+@compiled
+def _outside(offsets: Ints, values: Ints, row: Ints, rank: Ints, answer: Ints) -> None:
+    """With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank."""
+    for n in range(len(rank)):
+        first = offsets[row[n]]
+        below, left = 0, offsets[row[n] + 1] - first
+        while left > 0:
+            half = left >> 1
+            beyond = values[first + below + half] - (below + half) > rank[n]
+            below = below if beyond else below + half + 1
+            left = half if beyond else left - half - 1
+        answer[n] = rank[n] + below
 
 
 def _offsets(lengths: Ints) -> Ints:

@@ -2,30 +2,35 @@
 
 Every draw is a hash of what it is for, never of what was drawn before it. The same client therefore gets the
 same negatives whatever the chunk size, the order of clients, the thread or the machine, and a resumed run
-continues exactly where the broken one stopped. The hash is the SplitMix64 finaliser, vectorised over numpy.
+continues exactly where the broken one stopped. The hash is the SplitMix64 finaliser, over arrays of numpy and, where a
+draw depends on others, in compiled loops.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from confed.compiled import compiled
+
 UInts = NDArray[np.uint64]
+Words = TypeVar("Words", np.uint64, UInts)
 Ints = NDArray[np.int64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SLOT_BITS = 24
 _FEW = 256
-"""Draws without replacement up to which every draw counts those before it; the work grows with the square."""
+"""Draws without replacement up to which every draw is one of what is left; the work grows with the square."""
 _NO_SLOT = np.uint64(2**64 - 1)
 
 
-def _mix(x: UInts) -> UInts:
+def _mix(x: Words) -> Words:
     """SplitMix64's finaliser: a bijection on 64 bits in which every input bit moves every output bit."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -77,36 +82,11 @@ class Stream:
     def distinct(self, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
         """(n, count) numbers in [0, size), uniform without replacement and in random order.
 
-        Draw j picks one of the size − j numbers that are left; `skip` finds which number that is. The slots
-        slot·count … slot·count + count − 1 are used. Of many, the first different ones of a longer sequence are taken.
+        Draw j picks one of the size − j numbers that are left; the slots slot·count … slot·count + count − 1 are used.
+        Of many, the first different ones of a longer sequence are taken.
         """
-        if count > _FEW:
-            return self._first_different(client, slot, size, count)
-        draw = np.arange(count)
-        picks = self.integers(client[:, None], slot[:, None] * count + draw, size[:, None] - draw)
-        for j in range(1, count):
-            rank = picks[:, j].copy()
-            taken = np.sort(picks[:, :j], axis=1) if j > 1 else picks[:, :1]
-            for k in range(j):
-                picks[:, j] += taken[:, k] - k <= rank
-        return picks
-
-    def _first_different(self, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
-        """The first `count` different numbers of a sequence drawn with replacement; it is made longer where it must."""
-        found = np.empty((len(client), count), dtype=np.int64)
-        left, length = np.arange(len(client)), 2 * count
-        while len(left):
-            base = (slot[left, None].astype(np.uint64) + np.uint64(1)) << np.uint64(32)
-            drawn = self.integers(client[left, None], base + np.arange(length, dtype=np.uint64), size[left, None])
-            order = np.argsort(drawn, axis=1, kind="stable")
-            ordered = np.take_along_axis(drawn, order, axis=1)
-            first = np.ones(drawn.shape, dtype=bool)
-            np.put_along_axis(first, order[:, 1:], ordered[:, 1:] != ordered[:, :-1], axis=1)
-            enough = first.sum(axis=1) >= count
-            chosen = first & (first.cumsum(axis=1) <= count)
-            found[left[enough]] = drawn[enough][chosen[enough]].reshape(-1, count)
-            left, length = left[~enough], 2 * length
-        return found
+        draw = _first_different if count > _FEW else _each_of_what_is_left
+        return draw(np.uint64(self.key), client, slot, size, count)
 
     def shuffled(self, client: Ints, length: Ints, base: int = 0) -> Ints:
         """(n, max length): row u is a random order of 0 … length[u] − 1, then the largest slots as padding.
@@ -127,3 +107,65 @@ class Stream:
     def order(self, length: int) -> Ints:
         """A random order of 0 … length − 1 in which an element's place depends on its own hash alone."""
         return np.argsort(self.bits(np.arange(length)), kind="stable")
+
+
+_mixed = compiled(_mix)
+
+
+@compiled
+def _of_client(key: np.uint64, client: int) -> np.uint64:
+    """The part of the hash that all draws of a client share."""
+    return _mixed((np.uint64(client) + np.uint64(1)) * _GOLDEN ^ key)
+
+
+@compiled
+def _integer(of_client: np.uint64, slot: np.uint64, high: int) -> np.int64:
+    """`Stream.integers`, one."""
+    top = _mixed(of_client + (slot + np.uint64(1)) * _GOLDEN) >> np.uint64(32)
+    return np.int64((top * np.uint64(high)) >> np.uint64(32))
+
+
+@compiled
+def _each_of_what_is_left(key: np.uint64, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
+    """Draw j is a rank among the numbers that are left: that number is as much larger as there are taken ones below it.
+
+    `left` has, for every taken number in ascending order, how many that are left lie below it.
+    """
+    found = np.empty((len(client), count), dtype=np.int64)
+    left = np.empty(count, dtype=np.int64)
+    for n in range(len(client)):
+        of_client = _of_client(key, client[n])
+        for j in range(count):
+            rank = _integer(of_client, np.uint64(slot[n] * count + j), size[n] - j)
+            below = j
+            while below > 0 and left[below - 1] > rank:
+                left[below] = left[below - 1] - 1
+                below -= 1
+            left[below] = rank
+            found[n, j] = rank + below
+    return found
+
+
+@compiled
+def _first_different(key: np.uint64, client: Ints, slot: Ints, size: Ints, count: int) -> Ints:
+    """The first `count` different numbers of a sequence drawn with replacement, which a hash table tells apart."""
+    found = np.empty((len(client), count), dtype=np.int64)
+    places = 4
+    while places < 4 * count:
+        places *= 2
+    table, owner = np.empty(places, dtype=np.int64), np.full(places, -1, dtype=np.int64)
+    for n in range(len(client)):
+        of_client = _of_client(key, client[n])
+        draw = (np.uint64(slot[n]) + np.uint64(1)) << np.uint64(32)
+        j = 0
+        while j < count:
+            number = _integer(of_client, draw, size[n])
+            draw += np.uint64(1)
+            place = number & (places - 1)
+            while owner[place] == n and table[place] != number:
+                place = (place + 1) & (places - 1)
+            if owner[place] != n:
+                owner[place], table[place] = n, number
+                found[n, j] = number
+                j += 1
+    return found

@@ -11,9 +11,11 @@ from confed.protocol import Protocol
 from confed.random import Stream
 
 Ints = NDArray[np.int64]
+Items = NDArray[np.int32]
+"""Millions of users have hundreds of millions of candidates: half the memory of int64."""
 
 
-def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None = None) -> tuple[Ints, Ints]:
+def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None = None) -> tuple[Items, Items]:
     """(users, count) for validation and for test, from the items a user never touched."""
     count = protocol.negatives if count is None else count
     if protocol.shared_candidates:
@@ -39,7 +41,7 @@ def candidates_of_each(cut: Split, protocol: Protocol) -> Ints:
     return (cut.items - cut.seen.lengths) // (2 if split_in_two else 1)
 
 
-def _draw(cut: Split, stream: Stream, count: int) -> Ints:
+def _draw(cut: Split, stream: Stream, count: int) -> Items:
     pool = cut.items - cut.seen.lengths
     if (pool < count).any():
         user = int(np.argmin(pool))
@@ -47,9 +49,8 @@ def _draw(cut: Split, stream: Stream, count: int) -> Ints:
             f"user {cut.user_ids[user]!r} never touched {pool[user]} of {cut.items} items, but {count} sampled "
             f"candidates are asked for: lower `negatives` (--set negatives={max(int(pool[user]) // 2, 1)})"
         )
-    users = np.arange(cut.users)
-    ranks = stream.distinct(cut.training.ids, np.zeros_like(users), pool, count)
-    for some in np.array_split(users, max(cut.users * count >> 22, 1)):
-        row = np.repeat(some, count)
-        ranks[some] = cut.seen.outside(row, ranks[some].reshape(-1), cut.items).reshape(-1, count)
-    return ranks
+    drawn = np.empty((cut.users, count), dtype=np.int32)
+    for users in np.array_split(np.arange(cut.users), max(cut.users * count >> 22, 1)):
+        ranks = stream.distinct(cut.training.ids[users], np.zeros_like(users), pool[users], count)
+        drawn[users] = cut.seen.outside(np.repeat(users, count), ranks.reshape(-1)).reshape(-1, count)
+    return drawn

@@ -61,7 +61,7 @@ class ColdEvaluator:
         drawn = np.empty((len(row), count), dtype=np.int32)
         for case in np.array_split(np.arange(len(row)), max(len(row) * count >> 22, 1)):
             ranks = stream.distinct(case, np.zeros_like(case), pool[case], count).reshape(-1)
-            places = own.outside(np.repeat(row[case], count), ranks, len(self.trained))
+            places = own.outside(np.repeat(row[case], count), ranks)
             drawn[case] = self.trained[places].reshape(-1, count)
         return drawn
 

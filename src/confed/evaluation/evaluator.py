@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -95,9 +94,8 @@ class Evaluator:
 
 
 def _candidates(cut: Split, protocol: Protocol, seed: int, count: int) -> dict[Part, Tensor]:
-    """Millions of users have hundreds of millions of candidates: half the memory of int64."""
     drawn = draw_candidates(cut, protocol, seed, count)
-    return {part: torch.from_numpy(c.astype(np.int32)) for part, c in zip(PARTS, drawn, strict=True)}
+    return {part: torch.from_numpy(of_part) for part, of_part in zip(PARTS, drawn, strict=True)}
 
 
 class Scorecard:

@@ -74,7 +74,7 @@ class LightGCNModel(EpochModel):
         positives = data.positives.values[data.positives.offsets[users] + place]
         pool = data.items - data.excluded.lengths[users]
         rank = Stream.of(self.seed, "negatives", number).integers(draw, 0, pool)
-        negatives = data.excluded.outside(users, rank, data.items)
+        negatives = data.excluded.outside(users, rank)
         return (
             torch.from_numpy(users),
             torch.from_numpy(positives + data.users),

@@ -146,7 +146,7 @@ class Pairs:
         pair = np.repeat(pair, negatives)
         anchors = self.anchors[pair]
         rank = stream.child("thirds").integers(np.arange(len(pair)), 0, self.pool[anchors])
-        far = self.near_or_own.outside(anchors, rank, len(self.pool))
+        far = self.near_or_own.outside(anchors, rank)
         return torch.from_numpy(np.stack([anchors, self.near[pair], far]) + self.first)
 
 

@@ -28,4 +28,4 @@ def draw_virtual(data: TrainingData, clients: Ints, ratio: float, stream: Stream
     who = data.ids[clients][row]
     ranks = stream.integers(who, 2 * slot, pool[row])
     coins = stream.integers(who, 2 * slot + 1, 2) == 1
-    return Ragged(offsets, excluded.outside(row, ranks, data.items)), coins
+    return Ragged(offsets, excluded.outside(row, ranks)), coins

@@ -8,7 +8,7 @@ import re
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.data.dates import is_date, read_dates, require_order
@@ -122,14 +122,12 @@ columns = st.lists(moments, min_size=1, max_size=12).map(lambda some: [*some, dt
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(deadline=None)
 @given(columns)
 def test_every_form_comes_back_and_keeps_its_order(form: str, column: list[dt.datetime]) -> None:
     back, notes = read(*(one.strftime(FORMS[form]) for one in column))
     assert (back, notes) == (column, [])
 
 
-@settings(deadline=None)
 @given(columns, st.integers(-720, 720))
 def test_mails_and_offsets_come_back(column: list[dt.datetime], minutes: int) -> None:
     zone = dt.timezone(minutes * MINUTE)
@@ -139,7 +137,6 @@ def test_mails_and_offsets_come_back(column: list[dt.datetime], minutes: int) ->
     assert moment(*(one.strftime("%d %B %Y %H:%M:%S %z") for one in there)) == column
 
 
-@settings(deadline=None)
 @given(columns, st.sampled_from(["dmy", "mdy"]), st.sampled_from("./-"), st.sampled_from(["%Y", "%y"]))
 def test_an_order_that_is_said_counts(column: list[dt.datetime], order: str, sign: str, year: str) -> None:
     form = sign.join({"d": "%d", "m": "%m", "y": year}[part] for part in order)
@@ -147,7 +144,6 @@ def test_an_order_that_is_said_counts(column: list[dt.datetime], order: str, sig
     assert read(*(one.strftime(form) for one in days), order=order) == (days, [])
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(columns, st.sampled_from(sorted(FORMS))), min_size=1, max_size=3),
     st.randoms(use_true_random=False),

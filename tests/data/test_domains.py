@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.data.domains import Domains
@@ -93,7 +93,6 @@ rows = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(rows, min_size=2, max_size=4))
 def test_overlap_against_plain_sets(several: list[Rows]) -> None:
     known = [{user for user, _, _ in some} for some in several]
@@ -255,7 +254,6 @@ dense = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(dense, min_size=2, max_size=3), st.integers(1, 4), st.integers(1, 4))
 def test_core_is_the_fixed_point(several: list[Rows], least_user: int, least_item: int) -> None:
     named = {f"d{k}": [("everybody", "i", 5.0), *some] for k, some in enumerate(several)}
@@ -269,7 +267,6 @@ def test_core_is_the_fixed_point(several: list[Rows], least_user: int, least_ite
     assert kept.core(least_user, least_item).content_hash == kept.content_hash
 
 
-@settings(deadline=None)
 @given(st.lists(rows, min_size=2, max_size=3), st.integers(1, 3), st.booleans())
 def test_keep_shared_against_plain_counts(several: list[Rows], least: int, distinct: bool) -> None:
     named = {f"d{k}": [*rated("zi", "zj", "zk"), *some] for k, some in enumerate(several)}

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.data.matching import hashed, match
@@ -45,7 +45,6 @@ domains = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(domains)
 def test_matching_against_a_dictionary(ids: dict[str, list[str]]) -> None:
     hashes = {domain: hashed(some, SALT) for domain, some in ids.items()}

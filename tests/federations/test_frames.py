@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.data.shares import Roster, Share
@@ -176,14 +176,12 @@ def test_a_site_answers_over_bytes_as_it_does_directly():
         assert same(again, expected)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.lists(st.binary(), max_size=4))
 def test_frames_go_through_bytes(head, messages):
     again = carried(Frame(head, messages))
     assert again.head == head and list(again.messages) == messages
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_frame_are_refused(data):
     try:
@@ -193,7 +191,6 @@ def test_bytes_that_are_no_frame_are_refused(data):
     assert isinstance(frame.head, dict) and frame.to_bytes()
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_frame_that_was_cut_off_is_refused_or_has_fewer_messages(data):
     """Where a message ends, a shorter frame may end as well: that is for the questions to notice."""
@@ -223,7 +220,6 @@ def test_what_is_wrong_with_bytes_that_are_no_frame(data, said):
         Frame.from_bytes(data)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_whatever_happens_on_the_way_is_a_message_error(data):
     """A byte is changed in a question or an answer: it is refused, or nothing that matters has changed."""
@@ -241,7 +237,6 @@ WORDS = ("ask", "plain", "tensors", "loss", "notes", "domains", "said")
 HOSTILE = st.fixed_dictionaries({}, optional=dict.fromkeys(WORDS, JSON))
 
 
-@settings(deadline=None)
 @given(HOSTILE, st.lists(st.binary(max_size=20), max_size=3))
 def test_a_head_that_makes_no_sense_is_refused(head, messages):
     """Whoever speaks on the line may have sent it: a MessageError, and nothing else."""

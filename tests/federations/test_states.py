@@ -1,7 +1,7 @@
 import itertools
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.federations.states import cut_state, joined_states
@@ -18,7 +18,6 @@ def people(count):
     }
 
 
-@settings(deadline=None)
 @given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.permutations(range(n)), st.sets(st.integers(1, n)))))
 def test_people_are_put_together_row_by_row_wherever_they_were(drawn):
     """Cut anywhere, in any order; a site may be without anybody."""

@@ -1,6 +1,6 @@
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -39,7 +39,6 @@ def aggregate(strategy, uploads, people, width=3):
     return strategy.state()
 
 
-@settings(deadline=None)
 @given(st.lists(st.sets(st.integers(0, 7), min_size=1), min_size=1, max_size=4), st.integers(1, 3))
 def test_means_over_those_who_know_a_person(known, rounds):
     """In the first round, when nobody received anything, and against what was received later on."""

@@ -80,6 +80,12 @@ class Training(ReadingOptions, total=False):
     ]
     patience: Annotated[int, typer.Option("--patience", min=1, help="Stop after so many evaluations without a gain.")]
     eval_every: Annotated[int, typer.Option("--eval-every", min=1, help="Evaluate every so many rounds.")]
+    eval_users: Annotated[
+        int,
+        typer.Option(
+            "--eval-users", min=1, help="Rank a sample of so many users in every evaluation, everybody in the end."
+        ),
+    ]
     min_interactions: Annotated[
         int, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
     ]

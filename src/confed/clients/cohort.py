@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.clients.backbones import Backbone, DualTable
@@ -24,10 +26,16 @@ from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
+from confed.compiled import compiled
 from confed.messages import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
 from confed.messages.agreement import MOST_ROWS
 from confed.ragged import Ragged
 from confed.random import Stream
+
+Floats = NDArray[np.floating]
+Ints = NDArray[np.int64]
+
+ALL = slice(None)
 
 
 class Cohort:
@@ -330,25 +338,28 @@ class Cohort:
         base, touched = self.download.tables[name], self.rows.touched
         return TableRows(base, self.table_of, touched, self.tables[name], self.scale.get(name))
 
-    def scores(self) -> Tensor:
-        """(clients, items) logits under the `local` view: own parameters after training, before the next download.
+    def scores(self, some: Tensor | slice = ALL) -> Tensor:
+        """(clients, items) logits of `some` clients of the chunk under the `local` view: own parameters after training,
+        before the next download.
 
         To be asked for after `keep`. Untouched items are scored with what was downloaded, touched ones with what
         became of them.
         """
+        params = {name: value[some] for name, value in self.params.items()}
         if self.backbone.reshapes:
-            tables = self.whole_tables()
-            liked = marked(self.rows.positives, next(iter(tables.values())).shape[1])
-            return self.backbone.logits(self.params, self.backbone.look(self.params, tables, liked))
-        touched = self.backbone.logits(self.params, self.tables)
+            tables = {name: table[some] for name, table in self.whole_tables().items()}
+            positives = self.rows.positives.take(np.arange(len(self.clients))[some])
+            liked = marked(positives, next(iter(tables.values())).shape[1])
+            return self.backbone.logits(params, self.backbone.look(params, tables, liked))
+        touched = self.backbone.logits(params, {name: table[some] for name, table in self.tables.items()})
         if self.rows.whole:
             return touched
-        everything = item_rows(self.backbone, self.store, self.download, self.clients)
+        everything = item_rows(self.backbone, self.store, self.download, self.clients[some])
         for name in self.scale.keys() & self.download.tables.keys():  # kept tables are scaled already
-            everything[name] = everything[name] * self.scale[name][:, None, None].to(everything[name].dtype)
-        logits = self.backbone.logits(self.params, everything)
-        padded = torch.cat([logits, logits.new_empty(len(logits), 1)], dim=1)
-        return padded.scatter_(1, self.rows.touched, touched)[:, : logits.shape[1]]
+            everything[name] = everything[name] * self.scale[name][some, None, None].to(everything[name].dtype)
+        logits = self.backbone.logits(params, everything).contiguous()
+        _put(logits.numpy(), self.rows.touched[some].numpy(), touched.numpy())
+        return logits
 
     def whole_tables(self) -> dict[str, Tensor]:
         """Every table whole, as it stands after training; kept ones are in the store by then."""
@@ -360,6 +371,15 @@ class Cohort:
         if name not in self.download.tables:
             return item_table(name, self.store, self.download, self.clients)
         return self._changed_rows(name).dense()
+
+
+@compiled
+def _put(scores: Floats, items: Ints, new: Floats) -> None:
+    """Each client's `new` scores of `items` among its scores of all; beyond them is padding."""
+    for u in range(len(scores)):
+        for j in range(items.shape[1]):
+            if items[u, j] < scores.shape[1]:
+                scores[u, items[u, j]] = new[u, j]
 
 
 def _gradients(loss: Tensor, *groups: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:

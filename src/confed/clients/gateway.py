@@ -66,11 +66,16 @@ class People(Gateway):
 
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
         card = cards.get(ONLY)
+        examined = np.zeros(self.data.users, dtype=bool)
+        if card:
+            examined[card.clients.numpy()] = True
 
         def work(chunk: Ints) -> Upload:
             cohort = self.train_chunk(number, download, chunk)
-            if card:
-                card.add(cohort.clients, cohort.scores())
+            asked = examined[cohort.rows.clients]
+            if card and asked.any():
+                some = slice(None) if asked.all() else torch.from_numpy(np.flatnonzero(asked))
+                card.add(cohort.clients[some], cohort.scores(some))
             return cohort.upload({*self.agreement.uploads, "loss"})
 
         yield from in_parallel(work, self.chunks(clients.numpy()))

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
+from confed.copies import require_room_for_copies
 from confed.messages import Push
-from confed.room import require_room
 
 
 class ClientStore:
@@ -63,6 +63,6 @@ class ClientStore:
 
 def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
-    values = copies * clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
-    what = f"{copies} copies of what {clients:,} clients keep"
-    require_room(what, values * dtype.itemsize, "use fewer users or items, or a smaller `dim`")
+    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
+    remedy = "use fewer users or items, or a smaller `dim`"
+    require_room_for_copies(f"what {clients:,} clients keep", values * dtype.itemsize, copies, remedy)

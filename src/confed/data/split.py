@@ -121,7 +121,7 @@ class Split(Cut):
         return Split(
             training=self.training.take(places),
             seen=self.seen.take(places),
-            user_ids=[self.user_ids[place] for place in places],
+            user_ids=[self.user_ids[place] for place in places] if self.user_ids else [],  # sites know none
             item_ids=self.item_ids,
             validation=self.validation[places] if len(self.validation) else self.validation,
             test=self.test[places] if len(self.test) else self.test,

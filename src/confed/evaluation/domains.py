@@ -16,6 +16,7 @@ from confed.errors import in_domain
 from confed.evaluation.cold import ColdEvaluator
 from confed.evaluation.evaluator import Evaluator, Part, Result
 from confed.evaluation.metrics import Ints
+from confed.evaluation.sample import Sample, examined
 from confed.messages import Tally
 from confed.protocol import Protocol
 
@@ -71,17 +72,27 @@ class Examination:
         protocol: Protocol,
         seed: int,
         rankings: Mapping[str, Collection[str]] | None = None,
+        sample: Sample | None = None,
     ) -> Examination:
-        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left."""
-        agreed, examined = rankings or {}, cut.parts if protocol.measures else {}
-        judges = {name: _evaluator(name, part, protocol, seed, agreed.get(name)) for name, part in examined.items()}
+        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left.
+        `sample` says who is examined, if not everybody.
+        """
+        agreed, of_whom, judges = rankings or {}, sample or {}, {}
+        for name, part in cut.parts.items() if protocol.measures else ():
+            judges[name] = _evaluator(name, part, protocol, seed, agreed.get(name), of_whom.get(name))
         return cls(judges, Grading(protocol, {name: judge.rankings for name, judge in judges.items()}))
 
 
 def _evaluator(
-    name: str, part: Split | ColdSplit, protocol: Protocol, seed: int, rankings: Collection[str] | None
+    name: str,
+    part: Split | ColdSplit,
+    protocol: Protocol,
+    seed: int,
+    rankings: Collection[str] | None,
+    largest: int | None,
 ) -> Evaluator | ColdEvaluator:
     with in_domain(name):
         if isinstance(part, ColdSplit):
             return ColdEvaluator(part, protocol, seed)
-        return Evaluator(part, protocol, seed, rankings=rankings)
+        users = None if largest is None else examined(part.training.ids, seed, largest)
+        return Evaluator(part, protocol, seed, rankings=rankings, users=users)

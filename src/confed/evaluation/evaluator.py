@@ -1,7 +1,7 @@
 """Ranks held-out items. The only place that knows them.
 
-Scores arrive as (clients, items) chunks in any order; sampled and full ranking, validation and test are read off each
-chunk in a few batched operations.
+Scores arrive as (clients, items) chunks in any order; sampled and full ranking, validation and test are counted off
+each chunk (`counting.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from confed.data.split import Split
 from confed.evaluation.candidates import draw_candidates, most_candidates
+from confed.evaluation.counting import bounds, count_all, count_some, ranked
 from confed.evaluation.metrics import Ints, Ranks
 from confed.messages import Tally
 from confed.protocol import Protocol
@@ -70,18 +72,32 @@ def sampled_name(count: int) -> str:
 class Evaluator:
     """Held-out items and candidate sets of one split, drawn once."""
 
-    def __init__(self, cut: Split, protocol: Protocol, seed: int, *, rankings: Collection[str] | None = None) -> None:
-        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left."""
+    def __init__(
+        self,
+        cut: Split,
+        protocol: Protocol,
+        seed: int,
+        *,
+        rankings: Collection[str] | None = None,
+        users: Ints | None = None,
+    ) -> None:
+        """`rankings` are those agreed on, where the cut holds some users only: others may have too few items left.
+        `users` are the places of those who are examined; by default everybody.
+        """
         protocol.check_cutoffs(cut.items)
         self.protocol = protocol
-        self.users = cut.users
         self.items = cut.items
-        self._candidates = {SAMPLED: _candidates(cut, protocol, seed, protocol.negatives)}
+        self.users = np.arange(cut.users) if users is None else users
+        self.case_of = np.full(cut.users, -1)
+        self.case_of[self.users] = np.arange(len(self.users))
+        most = most_candidates(cut, protocol)
+        cut = cut if users is None else cut.take(users)
+        self._candidates = {SAMPLED: draw_candidates(cut, protocol, seed, protocol.negatives)}
         for count in protocol.more_negatives:
-            if count <= most_candidates(cut, protocol) if rankings is None else sampled_name(count) in rankings:
-                self._candidates[sampled_name(count)] = _candidates(cut, protocol, seed, count)
-        self._held_out = {"validation": torch.from_numpy(cut.validation), "test": torch.from_numpy(cut.test)}
-        self._training = cut.training.positives
+            if count <= most if rankings is None else sampled_name(count) in rankings:
+                self._candidates[sampled_name(count)] = draw_candidates(cut, protocol, seed, count)
+        self._held_out = np.stack([cut.validation, cut.test], axis=1)
+        self._known = cut.training.positives.unique()
         self.ids = torch.from_numpy(cut.training.ids)
         self.cases = dict.fromkeys(PARTS, self.ids)
 
@@ -93,56 +109,37 @@ class Evaluator:
         return Scorecard(self)
 
 
-def _candidates(cut: Split, protocol: Protocol, seed: int, count: int) -> dict[Part, Tensor]:
-    drawn = draw_candidates(cut, protocol, seed, count)
-    return {part: torch.from_numpy(of_part) for part, of_part in zip(PARTS, drawn, strict=True)}
-
-
 class Scorecard:
     """Collects one evaluation, chunk after chunk."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._of = evaluator
-        self.clients = torch.arange(evaluator.users)
-        self._ranks = {
-            ranking: {part: Ranks.unknown(evaluator.users) for part in PARTS} for ranking in evaluator.rankings
-        }
+        self.clients = torch.from_numpy(evaluator.users)
+        shape = (len(PARTS), len(evaluator.users))
+        self._counts = {ranking: Ranks.unknown(shape) for ranking in evaluator.rankings}
 
     def add(self, clients: Tensor, logits: Tensor) -> None:
         """Rank for `clients`, given their logits (clients, items). The logits are not kept."""
         evaluator = self._of
-        require_scores(logits, evaluator.ids[clients])
-        scores = comparable(logits, evaluator.protocol)
+        cases = evaluator.case_of[clients.numpy()]
+        scores = ranked(logits, evaluator.protocol)
+        held_out, known = evaluator._held_out, evaluator._known
+        low, high = bounds(np.take_along_axis(scores, held_out[cases], axis=1), evaluator.protocol)
+        full = self._counts[FULL]
+        told = (held_out, known.offsets, known.values, full.above, full.equal)
+        if not count_all(scores, low, high, cases, *told):
+            require_scores(logits, evaluator.ids[torch.from_numpy(cases)])
         for ranking, candidates in evaluator._candidates.items():
-            for part in PARTS:
-                target = evaluator._held_out[part][clients, None]
-                others = scores.gather(1, candidates[part][clients].long())
-                self._write(clients, part, ranking, scores.gather(1, target), others)
-        self._add_full(clients, scores)
-
-    def _add_full(self, clients: Tensor, scores: Tensor) -> None:
-        """All items but those the user is known to have (D-4): training; at test also the validation item.
-
-        The held-out item's score is read before anything is hidden, because data with repeated pairs may hold out
-        an item that is also a training item.
-        """
-        evaluator = self._of
-        held_out = {part: evaluator._held_out[part][clients, None] for part in PARTS}
-        target_scores = {part: scores.gather(1, held_out[part]) for part in PARTS}
-        known = evaluator._training.take(clients.numpy())
-        rest = scores.clone()
-        rest[torch.from_numpy(known.row_of), torch.from_numpy(known.values)] = -torch.inf
-        validation = held_out["validation"]
-        rest.scatter_(1, validation, -torch.inf)
-        self._write(clients, "validation", FULL, target_scores["validation"], rest)
-        rest.scatter_(1, held_out["test"], -torch.inf)
-        self._write(clients, "test", FULL, target_scores["test"], rest)
-
-    def _write(self, clients: Tensor, part: Part, ranking: str, target: Tensor, others: Tensor) -> None:
-        self._ranks[ranking][part].write(clients.numpy(), target, others)
+            found = self._counts[ranking]
+            for part, drawn in enumerate(candidates):
+                count_some(scores, low[:, part], high[:, part], cases, drawn, found.above[part], found.equal[part])
 
     def tally(self) -> Tally:
-        return tally_of(self._ranks, self._of.cases)
+        ranks = {
+            ranking: {part: Ranks(found.above[number], found.equal[number]) for number, part in enumerate(PARTS)}
+            for ranking, found in self._counts.items()
+        }
+        return tally_of(ranks, self._of.cases)
 
     def result(self) -> Result:
         return Result.of(self.tally(), self._of.rankings, self._of.protocol)

@@ -29,7 +29,7 @@ class Ranks:
     equal: Ints
 
     @classmethod
-    def unknown(cls, cases: int) -> Ranks:
+    def unknown(cls, cases: int | tuple[int, ...]) -> Ranks:
         """Of cases that nobody has ranked yet."""
         return cls(np.full(cases, -1, dtype=np.int64), np.zeros(cases, dtype=np.int64))
 

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from confed.copies import copied
 from confed.errors import MessageError
 from confed.federations.base import Federation
-from confed.federations.site import copied
 from confed.messages import Agreement, Download, Push, Sums
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View

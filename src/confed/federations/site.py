@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from confed.copies import copied
 from confed.errors import MessageError
 from confed.evaluation.judge import Judge, Scored
 from confed.federations.gateway import Gateway
@@ -237,7 +238,3 @@ def _tallies(cards: Mapping[str, Scored]) -> dict[str, Tally]:
 
 def _some_rows(sent: Sent, items: Tensor) -> Tensor:
     return sent.rows(items) if isinstance(sent, HeldTables) else dense(sent).index_select(1, items)
-
-
-def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.clone() for name, tensor in tensors.items()}

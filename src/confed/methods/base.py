@@ -21,18 +21,19 @@ from confed.clients.replay import Replay
 from confed.config import MethodConfig
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster, Share
-from confed.errors import ConfedError, NobodyNewError
+from confed.errors import ConfedError, NobodyNewError, in_domain
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Federated, Server
 from confed.federations.gateway import Gateway
 from confed.federations.local import LocalFederation
 from confed.federations.site import Site
+from confed.messages import Tally
 from confed.models.silo import Silo
 from confed.privacy.filters import Chain
 from confed.privacy.gaussian import Gaussian
 from confed.protocol import View
 from confed.ragged import Ragged
-from confed.scoring import Scorer
+from confed.scoring import Scorer, fill
 from confed.training import Trainer
 
 Kind = Literal["federated", "silo", "central", "control"]
@@ -158,6 +159,18 @@ class Method(ABC):
     @abstractmethod
     def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
         """How the users of a domain were scored in round `number`, by what was kept of it: `Trainer.serving_state`."""
+
+    def examined(
+        self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge], state: State, number: int
+    ) -> dict[str, Tally]:
+        """Where held-out items stood in round `number`, by what was kept of it, for whomever `judges` examine."""
+        tallies = {}
+        for domain, judge in judges.items():
+            card = judge.scorecard()
+            with in_domain(domain):
+                fill(card, self.scorer(terms, cut, state, number, domain), cut.parts[domain].items)
+            tallies[domain] = card.tally()
+        return tallies
 
     def newcomers(
         self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY

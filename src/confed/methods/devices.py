@@ -26,8 +26,9 @@ from confed.data.negatives import check_negative_pool
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
 from confed.errors import ConfedError, said_of
+from confed.evaluation.judge import Judge
 from confed.federations.federated import Server
-from confed.messages import Agreement, Push
+from confed.messages import Agreement, Push, Tally
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
 from confed.methods.rates import PAPERS, facts_of, in_words, item_rate_factor
 from confed.privacy.filters import NO_FILTERS, Chain
@@ -235,6 +236,21 @@ class DeviceMethod(FederatedMethod):
 
     def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
         return lambda clients: self.replay(terms, cut, state, number, clients).scores()
+
+    def examined(
+        self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge], state: State, number: int
+    ) -> dict[str, Tally]:
+        """By the way that rounds take: a chunk of clients at once, not their tables one by one."""
+        pieces, gateway = self._with_state(terms, cut, state), self.gateway(terms, Share.of(cut))
+        gateway.load(state)
+        cards, download = {domain: judge.scorecard() for domain, judge in judges.items()}, pieces.strategy.download()
+        if pieces.rebuilt:
+            clients = torch.from_numpy(pieces.selection.participants(gateway.ids.numpy(), terms.seed, number))
+            for _ in gateway.train(number, download, clients, cards):
+                pass
+        else:
+            gateway.score(download, cards)
+        return {domain: card.tally() for domain, card in cards.items()}
 
     def replay(
         self, terms: Terms, cut: AnySplit, state: State, number: int, clients: Tensor, *, everybody: bool = False

@@ -204,9 +204,14 @@ def _require_rounds(method: str, rounds: int | None, *, holdout: bool) -> None:
 
 
 def _require_choice(settings: Mapping[str, Any], *, holdout: bool) -> None:
-    for name in ("patience", "eval_every"):
+    for name in ("patience", "eval_every", "eval_users"):
         if not holdout and settings.get(name):
             raise ConfedError(f"--{name.replace('_', '-')} does nothing where nothing is held out: leave it out")
+
+
+def _choice(settings: Settings) -> dict[str, int | None]:
+    """What the choice of the round depends on."""
+    return {"eval_every": settings.eval_every, "eval_users": settings.eval_users, "patience": settings.patience}
 
 
 def as_in(like: Run | str | Path, *, holdout: bool, anew: bool = False) -> dict[str, Any]:
@@ -230,7 +235,7 @@ def as_in(like: Run | str | Path, *, holdout: bool, anew: bool = False) -> dict[
         "dtype": own.dtype,
         "reading": own.reading if memory is None else {},
         **_said(min_interactions=own.min_interactions),
-        **(_said(protocol=protocol.name, eval_every=own.eval_every, patience=own.patience) if holdout else {}),
+        **(_said(protocol=protocol.name, **_choice(own)) if holdout else {}),
     }
 
 

@@ -83,7 +83,11 @@ class Manifest:
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, run: str, log: Extent) -> None:
     """Its files, then the manifest; then whatever else is in the folder goes."""
     state, best, ranks = (save_sealed(folder, name, getattr(checkpoint, name)) for name in ("state", "best", "ranks"))
-    manifest = Manifest(run, checkpoint.progress, log, state, best, ranks, checkpoint.sites)
+    write_manifest(folder, Manifest(run, checkpoint.progress, log, state, best, ranks, checkpoint.sites))
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """From now on it counts; files that it does not name go."""
     with written_beside(folder / MANIFEST) as beside:
         beside.write_text(manifest.to_json(), encoding="utf-8")
     with unwritable_said(folder):

@@ -38,7 +38,7 @@ def make_site(part: bytes) -> tuple[Site, Codec]:
     """A site, from what it is told."""
     told = SitePart.from_bytes(part)
     settings = told.settings
-    judges = Examination.of(told.cut, settings.protocol, settings.seed, told.rankings).judges
+    judges = Examination.of(told.cut, settings.protocol, settings.seed, told.rankings, told.sample).judges
     method = federated_method(settings)
     site = method.site(terms_of(settings), Share.of(told.cut), judges, rebuilt=told.rebuilt)
     return site, Codec(site.gateway.agreement, len(site.gateway.ids), told.rankings)

@@ -61,9 +61,12 @@ def _stopped(folder: RunFolder, when: str) -> StoppedError:
 
 
 def _tell_what_is_left(experiment: Experiment, rounds: int, listener: Listener) -> None:
-    """Of large data, popularity takes a while to rank everything too."""
-    if experiment.settings.method != YARDSTICK and experiment.cut.users * experiment.cut.items > _SECONDS:
-        waiting = "the last round is done, popularity ranks the same items"
+    """Of large data, popularity takes a while to rank everything too; so does everybody after a sample."""
+    sampled = experiment.settings.eval_users is not None
+    ranked = experiment.settings.method != YARDSTICK or sampled
+    if ranked and experiment.cut.users * experiment.cut.items > _SECONDS:
+        everybody = "everybody is ranked in the best one, and " if sampled else ""
+        waiting = f"the last round is done, {everybody}popularity ranks the same items"
         listener({"round": rounds, "loss": None, "views": {}, "waiting": waiting}, experiment.settings)
 
 

@@ -20,6 +20,7 @@ from confed.errors import ConfedError, unknown_name
 from confed.evaluation.metrics import Ranks
 from confed.files import unwritable_said
 from confed.locks import LOCK_FILES
+from confed.methods.registry import method_named
 from confed.models.silo import Silo
 from confed.ragged import Ragged
 from confed.runs.folder import RunFolder
@@ -129,7 +130,9 @@ class Run:
     @property
     def is_rebuilt(self) -> bool:
         """Whether the chosen round has to be trained again: its end replaced what it was scored with."""
-        return self.summary["view"] == "local" and len(self.summary["views"]) > 1 and not self.domains
+        method = method_named(self.settings.method)
+        views = method.facts(self.settings.config(), self.settings.protocol.view).get("views", ())
+        return self.summary["view"] == "local" and len(views) > 1 and not self.domains
 
     def best_state(self) -> dict[str, Tensor]:
         """Server and client state from which the chosen round is served, by name; see `state_round`."""

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -36,11 +36,12 @@ from confed.runs.checkpoint import (
     read_checkpoint,
     read_manifest,
     write_checkpoint,
+    write_manifest,
 )
 from confed.runs.log import NOTHING, Extent, Log
 from confed.runs.settings import Settings
 from confed.seals import Sealed, read_text, sealed_file, sealed_json, unsealed_json, with_seal, without_seal
-from confed.tensors import load_sealed
+from confed.tensors import load_sealed, save_sealed
 
 T = TypeVar("T")
 
@@ -209,6 +210,12 @@ class RunFolder:
     def load_ranks(self) -> dict[str, Tensor]:
         """Only where the users' test items stood in the best round."""
         return self._read(lambda manifest: load_sealed(self.parts, manifest.ranks)) or {}
+
+    def save_ranks(self, ranks: Mapping[str, Tensor]) -> None:
+        """In place of those of the last checkpoint."""
+        manifest = self.manifest()
+        if manifest is not None:
+            write_manifest(self.parts, replace(manifest, ranks=save_sealed(self.parts, "ranks", ranks)))
 
     def begin(self) -> None:
         """Before a run goes on: remove drafts that a kill left behind, and the summary of fewer rounds."""

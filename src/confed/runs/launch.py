@@ -20,7 +20,7 @@ from confed.runs.folder import RunFolder
 from confed.runs.log import Line
 from confed.runs.loop import Listener
 from confed.runs.parts import ServerPart, SitePart
-from confed.runs.prepare import Experiment, terms_of
+from confed.runs.prepare import Experiment, sample_for, terms_of
 
 
 def deal(cut: AnySplit, sites: int) -> list[Tensor]:
@@ -46,7 +46,8 @@ def launch(experiment: Experiment, folder: RunFolder, listener: Listener | None)
     spread(folder, held, [list(part.parts) for part in parts], side.prefix)
     told = settings.without_whereabouts()
     server = ServerPart(told, rankings, roster, held, str(folder.path.resolve())).to_bytes()
-    sites = [SitePart(told, rankings, part, side.rebuilt).to_bytes() for part in parts]
+    sample = sample_for(settings, cut)
+    sites = [SitePart(told, rankings, part, side.rebuilt, sample).to_bytes() for part in parts]
     if listener:
         starting = f"starting a server and {len(sites)} worker{'s' if len(sites) > 1 else ''}"
         listener({"round": 0, "loss": None, "views": {}, "waiting": starting}, settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import torch
@@ -114,7 +114,7 @@ class Loop:
         gain = value > best
         if gain or (value == best and protocol.select_ties == "latest"):
             self._keep(number, value)
-            self.ranks = {name: t for view, result in results.items() for name, t in _rank_tensors(view, result)}
+            self.ranks = {name: t for view, of in results.items() for name, t in rank_tensors(view, of).items()}
         stalled = 0 if gain else self.progress.evaluations_without_gain + 1
         self.progress = replace(self.progress, evaluations_without_gain=stalled)
 
@@ -138,9 +138,9 @@ def is_over(settings: Settings, progress: Progress) -> bool:
     return progress.round >= settings.rounds or stalled
 
 
-def _rank_tensors(view: View, result: Result | DomainResult) -> Iterator[tuple[str, Tensor]]:
-    for name, values in result.rank_arrays().items():
-        yield f"{view}.{name}", torch.from_numpy(values)
+def rank_tensors(view: View, result: Result | DomainResult) -> dict[str, Tensor]:
+    """Where the users' test items stood, as a checkpoint has it."""
+    return {f"{view}.{name}": torch.from_numpy(values) for name, values in result.rank_arrays().items()}
 
 
 def _line(number: int, done: Round, results: Mapping[View, Result | DomainResult], seconds: float) -> Line:

@@ -19,6 +19,7 @@ from confed.data.matching import Matching
 from confed.data.shares import AnySplit, Roster
 from confed.data.split import Split, TrainingData
 from confed.evaluation.domains import Grading
+from confed.evaluation.sample import Sample
 from confed.federations.frames import Frame
 from confed.ragged import Ragged
 from confed.runs.settings import Settings
@@ -36,12 +37,15 @@ class SitePart:
     cut: AnySplit
     rebuilt: bool
     """See `Server`."""
+    sample: Sample | None = None
+    """Who is examined, if not everybody."""
 
     def to_bytes(self) -> bytes:
         head = {
             "settings": self.settings.model_dump(mode="json"),
             "rankings": {domain: list(of) for domain, of in self.rankings.items()},
             "rebuilt": self.rebuilt,
+            "sample": self.sample,
             **_facts(self.cut),
         }
         return Frame(head, [_packed(_tensors(self.cut))]).to_bytes()
@@ -52,7 +56,7 @@ class SitePart:
         head = frame.head
         cut = _cut(head, load_bytes(frame.messages[0]))
         settings = Settings.model_validate(head["settings"])
-        return cls(settings, head["rankings"], cut, head["rebuilt"])
+        return cls(settings, head["rankings"], cut, head["rebuilt"], head["sample"])
 
 
 @dataclass(frozen=True)

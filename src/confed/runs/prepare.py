@@ -17,6 +17,7 @@ from confed.data.split import split
 from confed.errors import ConfedError, in_domain, said_of
 from confed.evaluation.domains import Examination
 from confed.evaluation.evaluator import sampled_name
+from confed.evaluation.sample import sample_of
 from confed.methods.base import Method, Terms
 from confed.methods.registry import method_named
 from confed.protocol import Protocol, protocol_named
@@ -57,7 +58,7 @@ class Experiment:
         cut = cut_for(data, settings.protocol, settings.seed)
         settings, fewer = with_candidates(settings, cut)
         settings = _settled(settings, cut)
-        examination = Examination.of(cut, settings.protocol, settings.seed)
+        examination = Examination.of(cut, settings.protocol, settings.seed, sample=sample_for(settings, cut))
         _require_rankings(settings.protocol, examination)
         method, terms = method_named(settings.method), terms_of(settings)
         experiment = cls(settings, data, cut, examination, method, terms, whole, (*left_out, *fewer))
@@ -93,6 +94,15 @@ def cut_for(data: Interactions | Domains, protocol: Protocol, seed: int) -> AnyS
 def _settled(settings: Settings, cut: AnySplit) -> Settings:
     """With the options that nobody set, where they follow from the data."""
     return settled(settings, method_named(settings.method).measured(settings.config(), cut))
+
+
+def sample_for(settings: Settings, cut: AnySplit) -> dict[str, int] | None:
+    """Who is examined in every round, if not everybody."""
+    if settings.eval_users is None:
+        return None
+    if settings.protocol.held_out == "cold users":
+        raise ConfedError("eval_users does nothing under --protocol cold, which ranks interactions: leave it out")
+    return sample_of(cut, settings.seed, settings.eval_users)
 
 
 def terms_of(settings: Settings) -> Terms:

@@ -49,6 +49,8 @@ class Settings(BaseModel):
     seed: int = 0
     rounds: int = Field(ge=1)
     eval_every: int = Field(default=1, ge=1)
+    eval_users: int | None = Field(default=None, ge=1, exclude_if=lambda number: number is None)
+    """Rank a sample of so many users in every evaluation, and everybody in the end; by default everybody always."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many evaluations without a better value of the selecting metric."""
     min_interactions: int | None = Field(default=None, ge=1)

@@ -11,6 +11,7 @@ from confed.methods.published import published
 from confed.privacy.accounting import accounted
 from confed.protocol import View
 from confed.runs.checkpoint import Progress
+from confed.runs.everybody import rank_everybody, with_everybody
 from confed.runs.folder import RunFolder
 from confed.runs.log import Line
 from confed.runs.memory import peak_rss_mb
@@ -25,6 +26,9 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
     settings = experiment.settings
     best = next(line for line in lines if line["round"] == progress.best_round)
     views: dict[View, Any] = best["views"] or _unmeasured(experiment)
+    if settings.eval_users:
+        experiment = with_everybody(experiment)
+        views = rank_everybody(experiment, folder, next(iter(views)), progress.best_round)
     totals = {
         name: sum(line[name] for line in lines)
         for name in ("seconds", "participants", "upload_bytes", "download_bytes")
@@ -42,6 +46,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "users": experiment.cut.users,
         "items": experiment.cut.items,
         "negatives": settings.protocol.negatives,
+        **({"eval_users": settings.eval_users} if settings.eval_users else {}),
         "rounds": progress.round,
         "best_round": progress.best_round,
         "view": view,

@@ -18,7 +18,9 @@ def trained(method, folder, **said):
     return confed.run(method, data, options=options, folder=folder, **said)
 
 
-@pytest.mark.parametrize("method", ["pfedrec", "fedmf", "cofedrec", "fedrap", "local-only", "ease", "mf", "fppdm"])
+@pytest.mark.parametrize(
+    "method", ["pfedrec", "fedmf", "cofedrec", "fedrap", "fed3cr", "fedncf", "local-only", "ease", "mf", "fppdm"]
+)
 def test_in_the_end_everybody_is_ranked(method, tmp_path):
     """In one round, which both choose: the same figures, and the same line that has to be passed."""
     usual = trained(method, tmp_path / "usual", rounds=1)

@@ -72,10 +72,9 @@ class People(Gateway):
 
         def work(chunk: Ints) -> Upload:
             cohort = self.train_chunk(number, download, chunk)
-            asked = examined[cohort.rows.clients]
-            if card and asked.any():
-                some = slice(None) if asked.all() else torch.from_numpy(np.flatnonzero(asked))
-                card.add(cohort.clients[some], cohort.scores(some))
+            if card:
+                for some in _some_of(examined[cohort.rows.clients], self._scored_at_once):
+                    card.add(cohort.clients[some], cohort.scores(some))
             return cohort.upload({*self.agreement.uploads, "loss"})
 
         yield from in_parallel(work, self.chunks(clients.numpy()))
@@ -117,10 +116,7 @@ class People(Gateway):
 
     def _score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
         """Hand the logits of `clients` with the server's shared parameters and their own private ones to `take`."""
-        pairs = max(_SCORE_VALUES // self.backbone.hidden, 1)
-        size = max(pairs // self.data.items, 1)
-        if self.backbone.named(role="item", kept=True):
-            size = max(min(size, self.whole_tables), 1)
+        size = self._scored_at_once
 
         def score(start: int) -> None:
             some = torch.from_numpy(clients[start : start + size])
@@ -137,7 +133,7 @@ class People(Gateway):
         start = 0
         while start < len(clients):
             widest = min(int(rows[order[start]]), procedure.batch_size)
-            limits = [_CHUNK_ROWS // widest, _SCORE_VALUES // self.data.items]
+            limits = [_CHUNK_ROWS // widest]
             if procedure.dense or self.backbone.reshapes:
                 limits.append(self.whole_tables)
             if self._net_values:
@@ -145,6 +141,14 @@ class People(Gateway):
             size = self.chunk or max(min(limits), 1)
             yield clients[order[start : start + size]]
             start += size
+
+    @property
+    def _scored_at_once(self) -> int:
+        """Of how many clients scores are held at once, and whole tables where each has its own."""
+        pairs = max(_SCORE_VALUES // self.backbone.hidden, 1)
+        size = max(pairs // self.data.items, 1)
+        own = self.backbone.named(role="item", kept=True)
+        return max(min(size, self.whole_tables), 1) if own else size
 
     @property
     def whole_tables(self) -> int:
@@ -176,3 +180,11 @@ class People(Gateway):
                 )
                 others = f" ({len(bad)} client(s) of this chunk)"
                 raise diverged(f"the {what} of {{client}}", value, remedy + others, client)
+
+
+def _some_of(marked: NDArray[np.bool_], size: int) -> Iterator[Tensor | slice]:
+    """The places that are marked, `size` at a time; where all are, as stretches, which need no copies."""
+    if marked.all():
+        yield from (slice(start, start + size) for start in range(0, len(marked), size))
+    elif marked.any():
+        yield from torch.split(torch.from_numpy(np.flatnonzero(marked)), size)

@@ -180,11 +180,10 @@ class Site:
 
     def _add(self, of: dict[str, PartialSum], sent: Upload) -> None:
         for name, over in self.gateway.agreement.plan.items():
-            part = summed(sent, name, over, self._bases[name])
             if sent.rows is None:
-                of[name].take(part)
+                of[name].take(sent, name, over, self._bases[name])
             else:
-                of[name] += part
+                of[name] += summed(sent, name, over, self._bases[name])
 
     def _note(self, notes: dict[str, Any], upload: Upload) -> None:
         """By filter and client; of clients without a name of their own, what holds for everybody."""

@@ -50,12 +50,16 @@ class PartialSum:
                 rest += earlier
         return PartialSum(total, self.weight + other.weight, rest)
 
-    def take(self, other: PartialSum) -> None:
-        """Add it in place, and plainly: of many clients in one place, chunk after chunk, an exact sum would cost more
-        than it is worth.
+    def take(self, upload: Upload, name: str, over: Over, base: Tensor) -> None:
+        """Add in place, and plainly, what the clients of one upload changed in one tensor, which was `base`: of many
+        clients in one place, chunk after chunk, an exact sum would cost more than it is worth.
         """
-        self.changes.add_(other.changes)
-        self.weight.add_(other.weight)
+        sent, weights = upload.tensors[name], _weights(upload, over)
+        self.weight.add_(_weight(upload, over, weights, len(base)))
+        if isinstance(sent, TableRows):
+            sent.add_changes(weights, self.changes)
+        else:
+            self.changes.add_(_changes(upload, sent, weights, base))
 
     def tensors(self) -> dict[str, Tensor]:
         """By what they are, as they are sent."""
@@ -74,16 +78,22 @@ class PartialSum:
 
 def summed(upload: Upload, name: str, over: Over, base: Tensor) -> PartialSum:
     """What the clients of one upload changed in one tensor, which was `base`."""
-    sent = upload.tensors[name]
-    weights = _weights(upload, over)
-    weight = _holders(upload, len(base)) if over == "holders" else weights.sum()
-    if isinstance(sent, TableRows):
-        return PartialSum(sent.summed_changes(weights), weight)
+    total = PartialSum.nothing(base, over)
+    total.take(upload, name, over, base)
+    return total
+
+
+def _changes(upload: Upload, sent: Tensor | HeldTables, weights: Tensor, base: Tensor) -> Tensor:
+    """In float64, of whole tensors, or of the upload's rows of them."""
     total = sent.total(weights) if isinstance(sent, HeldTables) else weighted_sum(sent, weights)
     if upload.rows is None:
-        return PartialSum(total - weights.sum() * base.double(), weight)
+        return total - weights.sum() * base.double()
     changes = total - weights.sum() * base[upload.rows].double()
-    return PartialSum(torch.zeros_like(base, dtype=torch.float64).index_copy_(0, upload.rows, changes), weight)
+    return torch.zeros_like(base, dtype=torch.float64).index_copy_(0, upload.rows, changes)
+
+
+def _weight(upload: Upload, over: Over, weights: Tensor, rows: int) -> Tensor:
+    return _holders(upload, rows) if over == "holders" else weights.sum()
 
 
 def _weights(upload: Upload, over: Over) -> Tensor:

@@ -112,19 +112,20 @@ class TableRows:
         scale = None if self.scale is None else self.scale[chosen]
         return TableRows(self.base, self.base_of[chosen], self.index[chosen], self.rows[chosen], scale)
 
-    def summed_changes(self, weights: Tensor) -> Tensor:
-        """(items, d) in float64: the weighted sum over clients of the table after less the table before.
+    def add_changes(self, weights: Tensor, total: Tensor) -> None:
+        """Add to `total` (items, d) in float64 the weighted sum over clients of the table after less the table before.
 
         Differences are taken and added up in float64, client after client, so that the sum is the same however clients
-        are cut into chunks. Decay is one number for each old table: every row loses its share, and rows that were
-        replaced are held against what decay would have left.
+        are cut into chunks, and nothing is touched but the rows that changed. Decay is one number for each old table:
+        every row loses its share, and rows that were replaced are held against what decay would have left.
         """
-        left = torch.ones(len(self), dtype=torch.float64) if self.scale is None else self.scale.double()
-        lost = torch.zeros(len(self.base), dtype=torch.float64).index_add_(0, self.base_of, weights * (left - 1.0))
-        total = torch.einsum("g,gid->id", lost, self.base.double())
+        left = torch.ones(len(self), dtype=torch.float64)
+        if self.scale is not None:
+            left = self.scale.double()
+            lost = torch.zeros(len(self.base), dtype=torch.float64).index_add_(0, self.base_of, weights * (left - 1.0))
+            total += torch.einsum("g,gid->id", lost, self.base.double())
         arrays = (self.base, self.base_of, self.index, self.rows, weights, left, total)
         _add_changes(*(tensor.numpy() for tensor in arrays))
-        return total
 
     def dense(self) -> Tensor:
         """(clients, items, d)."""
@@ -160,7 +161,19 @@ def with_padding_row(table: Tensor) -> Tensor:
 
 def gather_rows(tables: Tensor, table_of: Tensor, index: Tensor) -> Tensor:
     """Rows `index` (clients, n) of each client's version of `tables` (g, items, d); padding gives zeros."""
-    versions, items, width = tables.shape
-    padded = with_padding_row(tables).reshape(versions * (items + 1), width)
-    flat = (table_of[:, None] * (items + 1) + index).reshape(-1)
-    return padded.index_select(0, flat).view(*index.shape, width)
+    rows = tables.new_empty(*index.shape, tables.shape[2])
+    _gather(tables.numpy(), table_of.numpy(), index.numpy(), rows.numpy())
+    return rows
+
+
+@compiled
+def _gather(
+    tables: NDArray[np.floating], table_of: NDArray[np.int64], index: NDArray[np.int64], rows: NDArray[np.floating]
+) -> None:
+    for u in range(len(index)):
+        table = tables[table_of[u]]
+        for j in range(index.shape[1]):
+            if index[u, j] < len(table):
+                rows[u, j] = table[index[u, j]]
+            else:
+                rows[u, j] = 0.0

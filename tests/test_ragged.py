@@ -33,6 +33,7 @@ def test_group_keeps_order_within_a_row():
 
 @given(rows_of_items)
 def test_outside_lists_exactly_the_complement(rows):
+    """A few questions about a row are searched for, many are answered from a list."""
     ragged = Ragged.of(rows).unique()
     complements = [[i for i in range(2000) if i not in row] for row in rows]
     for r, complement in enumerate(complements):

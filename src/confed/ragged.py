@@ -12,6 +12,9 @@ from confed.compiled import compiled
 
 Ints = NDArray[np.int64]
 
+_LISTED_PER_QUESTION = 16
+"""Numbers that can be listed in the time of one binary search."""
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -72,16 +75,49 @@ class Ragged:
 
 @compiled
 def _outside(offsets: Ints, values: Ints, row: Ints, rank: Ints, answer: Ints) -> None:
-    """With sorted values e_0 < e_1 < …, as many lie below the answer as there are k with e_k − k ≤ rank."""
-    for n in range(len(rank)):
-        first = offsets[row[n]]
-        below, left = 0, offsets[row[n] + 1] - first
-        while left > 0:
-            half = left >> 1
-            beyond = values[first + below + half] - (below + half) > rank[n]
-            below = below if beyond else below + half + 1
-            left = half if beyond else left - half - 1
-        answer[n] = rank[n] + below
+    """Many questions in a row about the same row are answered from a list of its complement, few by searching."""
+    listed = np.empty(rank.max() + 1 if len(rank) else 0, dtype=np.int64)
+    start = 0
+    while start < len(rank):
+        stop, most = start, 0
+        while stop < len(rank) and row[stop] == row[start]:
+            most = max(most, rank[stop])
+            stop += 1
+        own = values[offsets[row[start]] : offsets[row[start] + 1]]
+        if (stop - start) * _LISTED_PER_QUESTION > most:
+            _list_complement(own, listed[: most + 1])
+            for n in range(start, stop):
+                answer[n] = listed[rank[n]]
+        else:
+            for n in range(start, stop):
+                answer[n] = rank[n] + _below(own, rank[n])
+        start = stop
+
+
+@compiled
+def _list_complement(ordered: Ints, listed: Ints) -> None:
+    """The first numbers from 0 that are not among those given."""
+    number = k = 0
+    for n in range(len(listed)):
+        while k < len(ordered) and ordered[k] == number:
+            number += 1
+            k += 1
+        listed[n] = number
+        number += 1
+
+
+@compiled
+def _below(ordered: Ints, rank: int) -> int:
+    """How many of the ascending numbers e_0 < e_1 < … lie below the `rank`-th one that is none of them: as many as
+    there are k with e_k − k ≤ rank.
+    """
+    found, left = 0, len(ordered)
+    while left > 0:
+        half = left >> 1
+        beyond = ordered[found + half] - (found + half) > rank
+        found = found if beyond else found + half + 1
+        left = half if beyond else left - half - 1
+    return found
 
 
 def _offsets(lengths: Ints) -> Ints:

@@ -6,7 +6,7 @@ import torch
 
 from confed.clients.backbones import Additive
 from confed.clients.cohort import Cohort
-from confed.clients.fused_additive import fusable_additive
+from confed.clients.fused import fusable
 from confed.clients.objectives.additive import Curriculum, Small
 from confed.clients.procedures import Step
 from confed.clients.sampling import draw_rows
@@ -45,7 +45,7 @@ def procedure(**options):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 1e-3)])
 def test_fused_equals_batched(options, batch_size, dtype, tolerance):
     chosen = procedure(batch_size=batch_size, **options)
-    assert fusable_additive(BACKBONE, chosen)
+    assert fusable(BACKBONE, chosen)
     fused, batched = cohort(dtype), cohort(dtype)
     losses = fused.train(chosen, Stream.of(0, "shuffle"), 3)
     batched.round = 3
@@ -63,7 +63,7 @@ def test_fused_equals_batched(options, batch_size, dtype, tolerance):
 
 @pytest.mark.parametrize("options", [{"regulariser": "nuclear"}, {"regulariser": "max"}, {"terms": "table"}])
 def test_what_it_does_not_know_is_left_to_the_batched_way(options):
-    assert not fusable_additive(BACKBONE, procedure(**options))
+    assert not fusable(BACKBONE, procedure(**options))
 
 
 def test_a_term_on_a_part_of_the_parameters_is_left_to_the_batched_way():
@@ -72,5 +72,5 @@ def test_a_term_on_a_part_of_the_parameters_is_left_to_the_batched_way():
 
     some = replace(procedure(), steps=(Step({"items": 1.0}, step.terms),))
     twice = replace(procedure(), steps=(replace(step, terms=(*step.terms, Small("items", Curriculum(1.0)))),))
-    assert not fusable_additive(BACKBONE, some)
-    assert not fusable_additive(BACKBONE, twice)
+    assert not fusable(BACKBONE, some)
+    assert not fusable(BACKBONE, twice)

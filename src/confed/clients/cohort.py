@@ -17,9 +17,8 @@ from torch import Tensor
 
 from confed.clients.backbones import Backbone, DualTable
 from confed.clients.fused import fusable, train_fused
-from confed.clients.fused_additive import fusable_additive, train_additive
 from confed.clients.fused_dual import fusable_dual, train_dual
-from confed.clients.objectives import BCE, Batch, Whole
+from confed.clients.objectives import Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure, Step
@@ -92,13 +91,9 @@ class Cohort:
             values = self._step_dense_once(procedure, stream)
             procedure = procedure.without_dense()
         if self.backbone.bilinear and fusable(self.backbone, procedure):
-            losses = train_fused(self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream)
-            return values | {BCE.name: losses}
-        if fusable_additive(self.backbone, procedure) and not values:
-            step = procedure.steps[0]
-            rates = {name: self._rate(step, name) for name in step.rates}
-            found, self.scale = train_additive(self.params, self.tables, self.rows, procedure, rates, stream, number)
-            return found
+            told = (self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream, number)
+            found, self.scale = train_fused(*told)
+            return values | found
         if isinstance(self.backbone, DualTable) and fusable_dual(self.backbone, procedure):
             step = procedure.steps[0]
             rates = {name: self._rate(step, name) for name in step.rates}

@@ -1,8 +1,5 @@
-"""Local training in one pass over memory, for the clients of most methods: s = vector · row + bias, cross-entropy, SGD.
-
-The batched operations of `Cohort` serve every method, but each of them sends a (clients, rows, d) tensor through
-memory, and threads wait for one another between them. Here a client's batches are taken one after another with its
-rows in cache. The arithmetic is that of the batched form, and the tests hold the two together.
+"""Which local procedures a compiled loop computes, and how it is told (`kernels.py`): cross-entropy and plain SGD on a
+score s = vector · Σ_k table_k[row] + bias, with FedRAP's two terms on the rows of a batch where there are two tables.
 """
 
 from __future__ import annotations
@@ -15,26 +12,45 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.clients.backbones import Backbone, Bilinear
-from confed.clients.objectives import BCE
-from confed.clients.procedures import Procedure
+from confed.clients.kernels import train_epoch
+from confed.clients.objectives import BCE, Term
+from confed.clients.objectives.additive import Apart, Small
+from confed.clients.optim import per_client
+from confed.clients.pace import Pace
+from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import LocalRows
-from confed.compiled import compiled
 from confed.random import Stream
 
-Floats = NDArray[np.floating]
-Ints = NDArray[np.int64]
+_TERMS = (BCE.name, Apart.name, Small.name)
 
 
 def fusable(backbone: Backbone, procedure: Procedure) -> bool:
     """Whether `train_fused` computes this procedure."""
-    plain = (
-        procedure.plain
-        and not procedure.dense
-        and all(
-            step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE for step in procedure.steps
-        )
+    form = backbone.bilinear
+    if form is None or procedure.dense or not all(_known(step, form) for step in procedure.steps):
+        return False
+    alone = len(procedure.steps) == 1
+    return alone or (procedure.plain and all(len(step.terms) == 1 for step in procedure.steps))
+
+
+def _known(step: Step, form: Bilinear) -> bool:
+    first, *others = step.terms
+    names = [term.name for term in step.terms]
+    every = set(step.rates) == {form.vector, form.bias, *form.tables} if others else True
+    return (
+        step.optimiser == "sgd"
+        and type(first) is BCE
+        and every
+        and all(_on_rows(term, form) for term in others)
+        and len(names) == len(set(names))
     )
-    return plain and backbone.bilinear is not None
+
+
+def _on_rows(term: Term, form: Bilinear) -> bool:
+    """Whether it is one of the two terms on the rows of a batch that the loop knows."""
+    if type(term) is Apart:
+        return (term.shared, term.own) == form.tables
+    return type(term) is Small and (term.table, *form.tables[1:]) == form.tables and term.norm in ("l1", "l2")
 
 
 def train_fused(
@@ -44,100 +60,61 @@ def train_fused(
     rows: LocalRows,
     procedure: Procedure,
     stream: Stream,
-) -> Tensor:
-    """`Cohort.train` on parameters that are changed in place; each client's mean loss over its last epoch's batches."""
-    vector, table = params[form.vector], tables[form.table]
-    bias = params[form.bias] if form.bias else vector.new_zeros(len(vector), 1)
-    rates = _rates(form, procedure, rows.clients, vector.dtype)
-    losses = np.zeros(len(rows.clients))
+    round_: int,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """`Cohort.train` on parameters that are changed in place.
+
+    Returns, by term, each client's mean value over the batches of its last epoch; and, by table, what decay makes of
+    the rows that are not here.
+    """
+    clients, terms = len(rows.clients), procedure.steps[-1].terms
+    vector = params[form.vector]
+    bias = params[form.bias] if form.bias else vector.new_zeros(clients, 1)
+    pace = Pace(clients, procedure)
+    factor, scales, losses = np.ones(clients), np.ones((len(form.tables), clients)), np.zeros((3, clients))
     for epoch in range(procedure.epochs):
-        _epoch(
+        train_epoch(
             vector.numpy(),
             bias.numpy(),
-            table.numpy(),
-            rates,
+            tuple(tables[name].numpy() for name in form.tables),
+            _rates(form, procedure, rows.clients),
+            _weights(terms, round_),
+            (procedure.weight_decay, procedure.batch_decay),
             rows.local.numpy(),
             rows.labels.numpy(),
             rows.order(epoch, stream),
             rows.lengths,
             procedure.batch_size,
+            pace.running.numpy(),
+            factor,
+            scales,
             losses,
         )
-    return torch.from_numpy(losses)
+        if pace.finish_epoch(torch.from_numpy(losses.sum(axis=0))):
+            break
+    named = dict(zip(_TERMS, torch.from_numpy(losses), strict=True))
+    decayed = dict(zip(form.tables, torch.from_numpy(scales), strict=True)) if procedure.weight_decay else {}
+    return {term.name: named[term.name] for term in terms}, decayed
 
 
-def _rates(form: Bilinear, procedure: Procedure, clients: Ints, dtype: torch.dtype) -> Floats:
-    """(steps, 3, clients): the rates of vector, bias and table; 0 where a step leaves a part alone."""
-    rates = torch.zeros(len(procedure.steps), 3, len(clients), dtype=dtype)
+def _rates(form: Bilinear, procedure: Procedure, clients: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(steps, 2 + tables, clients): of vector, bias and tables; 0 where a step leaves a part alone."""
+    parts = (form.vector, form.bias, *form.tables)
+    rates = np.zeros((len(procedure.steps), len(parts), len(clients)))
     for number, step in enumerate(procedure.steps):
-        for part, name in enumerate((form.vector, form.bias, form.table)):
-            rate = step.rates.get(name, 0.0) if name else 0.0
-            rates[number, part] = rate[clients] if isinstance(rate, Tensor) else rate
-    found: Floats = rates.numpy()
-    return found
+        for part, name in enumerate(parts):
+            if name is not None and name in step.rates:
+                rate = step.rates[name]
+                rates[number, part] = per_client(rate[clients] if isinstance(rate, Tensor) else rate, len(clients))
+    return rates
 
 
-@compiled
-def _epoch(
-    vectors: Floats,
-    biases: Floats,
-    tables: Floats,
-    rates: Floats,
-    local: Ints,
-    labels: Floats,
-    order: Ints,
-    lengths: Ints,
-    batch_size: int,
-    losses: Floats,
-) -> None:
-    """One pass of every client over its rows; `losses` receives the means of the last step's loss."""
-    slope = np.empty(batch_size, dtype=vectors.dtype)
-    ascent = np.empty(vectors.shape[1], dtype=vectors.dtype)
-    for u in range(len(lengths)):
-        losses[u] = 0.0
-        for start in range(0, lengths[u], batch_size):
-            slots = order[u, start : min(start + batch_size, lengths[u])]
-            for step in range(len(rates)):
-                loss = _gradients(vectors[u], biases[u, 0], tables[u], local[u], labels[u], slots, slope, ascent)
-                if rates[step, 2, u] != 0.0:
-                    _step_rows(tables[u], local[u], slots, slope, vectors[u], rates[step, 2, u])
-                vectors[u] -= rates[step, 0, u] * ascent
-                biases[u, 0] -= rates[step, 1, u] * slope[: len(slots)].sum()
-            losses[u] += loss
-        losses[u] /= (lengths[u] + batch_size - 1) // batch_size
-
-
-@compiled
-def _gradients(
-    vector: Floats,
-    bias: float,
-    table: Floats,
-    local: Ints,
-    labels: Floats,
-    slots: Ints,
-    slope: Floats,
-    ascent: Floats,
-) -> float:
-    """The mean cross-entropy of a batch; `slope` receives its gradient by each score, `ascent` that by the vector."""
-    ascent[:] = 0.0
-    total = 0.0
-    for j in range(len(slots)):
-        row, label = table[local[slots[j]]], labels[slots[j]]
-        score = bias
-        for c in range(len(vector)):
-            score += vector[c] * row[c]
-        decay = np.exp(-abs(score))
-        total += max(score, 0.0) - label * score + np.log1p(decay)
-        probability = (1.0 if score >= 0.0 else decay) / (1.0 + decay)
-        slope[j] = (probability - label) / len(slots)
-        for c in range(len(vector)):
-            ascent[c] += slope[j] * row[c]
-    return total / len(slots)
-
-
-@compiled
-def _step_rows(table: Floats, local: Ints, slots: Ints, slope: Floats, vector: Floats, rate: float) -> None:
-    for j in range(len(slots)):
-        row, factor = table[local[slots[j]]], rate * slope[j]
-        for c in range(len(vector)):
-            row[c] -= factor * vector[c]
+def _weights(terms: tuple[Term, ...], round_: int) -> tuple[float, float, float]:
+    """Of the terms beside cross-entropy in this round, apart, l1 and l2; 0 where one is absent."""
+    found = {"apart": 0.0, "l1": 0.0, "l2": 0.0}
+    for term in terms:
+        if isinstance(term, Apart):
+            found["apart"] = term.weight.at(round_)
+        elif isinstance(term, Small):
+            found[term.norm] = term.weight.at(round_)
+    return found["apart"], found["l1"], found["l2"]

@@ -42,7 +42,7 @@ Ints = NDArray[np.int64]
 
 def fusable_dual(backbone: Backbone, procedure: Procedure) -> bool:
     """Whether `train_dual` computes this procedure."""
-    if not isinstance(backbone, DualTable) or not backbone.backbone.bilinear or len(procedure.steps) != 1:
+    if not isinstance(backbone, DualTable) or not _one_table(backbone) or len(procedure.steps) != 1:
         return False
     step, transfer = procedure.steps[0], backbone.transfer
     known = isinstance(transfer, NoTransfer | LearnedTransfer | AdaptiveTransfer)
@@ -60,6 +60,11 @@ def fusable_dual(backbone: Backbone, procedure: Procedure) -> bool:
         and not procedure.weight_decay
         and procedure.tolerance is None
     )
+
+
+def _one_table(backbone: DualTable) -> bool:
+    form = backbone.backbone.bilinear
+    return form is not None and len(form.tables) == 1
 
 
 def _known(term: object) -> bool:
@@ -90,7 +95,7 @@ def train_dual(
     _train(
         vectors.numpy(),
         biases.numpy(),
-        tables[form.table].numpy(),
+        tables[form.tables[0]].numpy(),
         tables[OWN].numpy(),
         *_net(transfer, params, vectors),
         _shape(transfer),
@@ -98,7 +103,7 @@ def train_dual(
         (
             own[form.vector],
             own[form.bias] if form.bias else np.zeros(clients),
-            own[form.table],
+            own[form.tables[0]],
             own[OWN],
             own[transfer.params[0].name] if transfer.params else np.zeros(clients),
         ),

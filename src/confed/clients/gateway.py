@@ -32,6 +32,8 @@ Ints = NDArray[np.int64]
 
 _CHUNK_ROWS = 1 << 15
 """Rows of a batch that are looked up at once: enough work for an operation, and with d = 32 still 4 MB."""
+_CHUNK_TOTAL = 1 << 16
+"""Rows of a chunk: chunks of clients with long histories have fewer of them, so that all take about as long."""
 _SCORE_VALUES = 1 << 20
 """Intermediate values of a scoring pass."""
 _WHOLE_VALUES = 1 << 22
@@ -130,6 +132,7 @@ class People(Gateway):
         procedure = self.procedure
         rows = self.data.positives.lengths[clients] * (1 + procedure.negatives)
         order = np.argsort(-rows, kind="stable")
+        upto = np.concatenate([[0], np.cumsum(rows[order])])
         start = 0
         while start < len(clients):
             widest = min(int(rows[order[start]]), procedure.batch_size)
@@ -138,6 +141,7 @@ class People(Gateway):
                 limits.append(self.whole_tables)
             if self._net_values:
                 limits.append(_WHOLE_VALUES // self._net_values)
+            limits.append(int(np.searchsorted(upto, upto[start] + _CHUNK_TOTAL, side="right")) - 1 - start)
             size = self.chunk or max(min(limits), 1)
             yield clients[order[start : start + size]]
             start += size

@@ -173,7 +173,6 @@ def _gather(
     for u in range(len(index)):
         table = tables[table_of[u]]
         for j in range(index.shape[1]):
-            if index[u, j] < len(table):
-                rows[u, j] = table[index[u, j]]
-            else:
-                rows[u, j] = 0.0
+            item = index[u, j]
+            for c in range(table.shape[1]):
+                rows[u, j, c] = table[item, c] if item < len(table) else 0.0

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, inner
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, inner
 from confed.initial import normal, uniform
 
 
 class Additive(Backbone):
     """s_i = w_u · (C[i] + D_u[i]) + b_u: `items` is C, `own` is D_u, which never leaves and is never replaced."""
 
+    bilinear = Bilinear("weight", ("items", "own"), "bias")
     views = ("items", "own")
 
     def __init__(self, items: int, width: int, deviation: float) -> None:

@@ -45,10 +45,10 @@ class ParamSpec:
 
 @dataclass(frozen=True)
 class Bilinear:
-    """The names of the parts of the score s_i = vector · table[i] + bias."""
+    """The names of the parts of the score s_i = vector · Σ_k table_k[i] + bias."""
 
     vector: str
-    table: str
+    tables: tuple[str, ...]
     bias: str | None = None
 
 

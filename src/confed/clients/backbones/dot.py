@@ -13,7 +13,7 @@ from confed.initial import normal
 class Dot(Backbone):
     """s_i = p_u · V[i]."""
 
-    bilinear = Bilinear("user", "items")
+    bilinear = Bilinear("user", ("items",))
 
     def __init__(self, items: int, width: int, deviation: float, user_deviation: float | None = None) -> None:
         """`deviation` of all vectors at the start, but of the user's where that is given."""

@@ -60,17 +60,27 @@ class Ragged:
 
     def unique(self) -> Ragged:
         """Each row sorted and without repetitions."""
-        order = np.lexsort((self.values, self.row_of))
-        values, rows = self.values[order], self.row_of
-        fresh = np.ones(len(values), dtype=bool)
-        fresh[1:] = (values[1:] != values[:-1]) | (rows[1:] != rows[:-1])
-        return Ragged(_offsets(np.bincount(rows[fresh], minlength=len(self))), values[fresh])
+        values, offsets = np.empty_like(self.values), np.zeros_like(self.offsets)
+        _unique(self.offsets, self.values, offsets, values)
+        return Ragged(offsets, values[: offsets[-1]].copy())
 
     def outside(self, row: Ints, rank: Ints) -> Ints:
         """The `rank`-th number from 0 (counting from 0) that is NOT in row `row`; rows are `unique`."""
         answer = np.empty_like(rank)
         _outside(self.offsets, self.values, row, rank, answer)
         return answer
+
+
+@compiled
+def _unique(offsets: Ints, values: Ints, new_offsets: Ints, new_values: Ints) -> None:
+    found = 0
+    for r in range(len(offsets) - 1):
+        ordered = np.sort(values[offsets[r] : offsets[r + 1]])
+        for n in range(len(ordered)):
+            if n == 0 or ordered[n] != ordered[n - 1]:
+                new_values[found] = ordered[n]
+                found += 1
+        new_offsets[r + 1] = found
 
 
 @compiled

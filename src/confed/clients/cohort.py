@@ -403,6 +403,8 @@ def stored_scores(
     the client has them. This is the `global` view, or `pushed` where clients keep their tables. `positives` are the
     training items of all clients.
     """
+    if not backbone.reshapes:
+        return backbone.logits(*_before_the_round(backbone, store, download, clients))
     params, tables, liked = ready(backbone, store, download, clients, positives)
     return backbone.logits(params, backbone.look(params, tables, liked))
 
@@ -411,15 +413,20 @@ def ready(
     backbone: Backbone, store: ClientStore, download: Download, clients: Tensor, positives: Ragged
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
     """Parameters, whole item tables and marked training positives with which clients stand before the next round."""
+    params, tables = _before_the_round(backbone, store, download, clients)
+    return params, tables, marked(positives.take(clients.numpy()), next(iter(tables.values())).shape[1])
+
+
+def _before_the_round(
+    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
     shared = {
         p.name: versions(download.tables[p.name], download.table_of[clients])
         for p in backbone.named(kept=False)
         if p.role != "item"
     }
-    tables = item_rows(backbone, store, download, clients)
-    liked = marked(positives.take(clients.numpy()), next(iter(tables.values())).shape[1])
-    return store.read(kept, clients) | shared, tables, liked
+    return store.read(kept, clients) | shared, item_rows(backbone, store, download, clients)
 
 
 def versions(tables: Tensor, table_of: Tensor) -> Tensor:

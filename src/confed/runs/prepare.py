@@ -101,7 +101,7 @@ def sample_for(settings: Settings, cut: AnySplit) -> dict[str, int] | None:
     if settings.eval_users is None:
         return None
     if settings.protocol.held_out == "cold users":
-        raise ConfedError("eval_users does nothing under --protocol cold, which ranks interactions: leave it out")
+        raise ConfedError("--eval-users does nothing under --protocol cold, which ranks interactions: leave it out")
     return sample_of(cut, settings.seed, settings.eval_users)
 
 

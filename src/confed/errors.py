@@ -41,7 +41,8 @@ _OPTION = re.compile(
     r"|(?<![\w/-])--(?:set (?P<key>[a-z_.]+)=(?P<value>[\w.]+(?:,\d+)*)|no-(?P<off>holdout|header)"
     r"|(?P<role>user|item|rating|timestamp|title)-column"
     r"|(?P<name>rounds|seeds?|protocol|engine|workers|address|chunk|dtype|data|domain|history|like|out|folder|name|overwrite"
-    r"|encoding|separator|header|format|time|patience|eval-every|eval-users|min-interactions|date-order|checkpoint-seconds)(?![\w-])"
+    r"|encoding|separator|header|format|time|patience|eval-every|eval-users|min-interactions|date-order"
+    r"|checkpoint-seconds)(?![\w-])"
     r"(?: (?P<word>strict|paper|warm|cold|everything|local|processes|ray|dmy|mdy|real|order|none|\d+)\b)?)"
 )
 """An option as one types it in a shell; what is none stays as it is."""

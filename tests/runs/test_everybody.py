@@ -64,6 +64,6 @@ def test_sites_elsewhere_know_who_is_examined(tmp_path):
 def test_where_it_would_do_nothing_it_is_refused(tmp_path):
     with pytest.raises(ConfedError, match="does nothing where nothing is held out"):
         confed.run("pfedrec", tiny.interactions(), rounds=1, holdout=False, eval_users=5)
-    with pytest.raises(ConfedError, match="eval_users does nothing under protocol"):
+    with pytest.raises(ConfedError, match="eval_users= does nothing under protocol"):
         confed.run("fppdm", "synthetic:domains=2,users=60,items=90", rounds=1, protocol="cold", eval_users=5)
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -75,9 +75,16 @@ def cases(seed: int, calls: int, method: str = "fedmf", place: str = "local") ->
 
 
 def outcome(case: Case, where: Path, unbroken: Path) -> Outcome:
+    """Two programs: the one that dies, and the one that goes on."""
     where.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
     died = _killed(case, where)
-    folder = where / "run"
+    then = time.monotonic()
+    found = _gone_on(where / "run", unbroken, "went on to the same end" if died else "had ended")
+    return replace(found, slowest_step=max(then - began, time.monotonic() - then))
+
+
+def _gone_on(folder: Path, unbroken: Path, how: str) -> Outcome:
     if not (folder / "config.toml").exists():
         return Outcome(held=True, how="had not begun")
     try:
@@ -87,7 +94,7 @@ def outcome(case: Case, where: Path, unbroken: Path) -> Outcome:
         return Outcome(held=False, how=f"refused: {error.message}")
     except Exception:
         return Outcome(held=False, how=traceback.format_exc())
-    return Outcome(held=not differs, how=differs or ("went on to the same end" if died else "had ended"))
+    return Outcome(held=not differs, how=differs or how)
 
 
 def _killed(case: Case, where: Path) -> bool:

@@ -11,3 +11,5 @@ class Outcome:
 
     held: bool
     how: str
+    slowest_step: float | None = None
+    """Seconds, of a case that runs more than one program or is many cases in one."""

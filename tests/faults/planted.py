@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -35,12 +36,16 @@ class Bug:
 
 def outcome(bug: Bug, where: Path) -> Outcome:
     """Held, if something broke: a case, or what a case is made of."""
+    noticed, slowest = None, 0.0
     with bug.plant():
+        cases, began = bug.part(where), time.monotonic()
         try:
-            noticed = next((one.how for one in bug.part(where) if not one.held), None)
+            while noticed is None and (one := next(cases, None)):
+                noticed = None if one.held else one.how
+                slowest, began = max(slowest, time.monotonic() - began), time.monotonic()
         except ConfedError as error:
             noticed = error.message
-    return Outcome(held=noticed is not None, how=noticed or "nobody noticed")
+    return Outcome(held=noticed is not None, how=noticed or "nobody noticed", slowest_step=slowest)
 
 
 # --- what notices -----------------------------------------------------------------------------------------------

@@ -142,9 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"no such part: {', '.join(unknown)}")
     torch.set_num_threads(1)
     os.environ["CONFED_CACHE"] = tempfile.mkdtemp(prefix="confed-cache-")
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for part in chosen.parts or PARTS:
-        if part not in results or chosen.again:
+    wanted = chosen.parts or list(PARTS)
+    stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = {part: of for part, of in stored.items() if not (chosen.again and part in wanted)}
+    for part in wanted:
+        if part not in results:
             results[part] = run(part)
             with written_beside(RESULTS) as beside:
                 beside.write_text(json.dumps(results, indent=1) + "\n", "utf-8")

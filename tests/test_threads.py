@@ -53,5 +53,5 @@ def test_only_a_few_chunks_are_taken_ahead(threads):
 
     results = in_parallel(lambda chunk: chunk, chunks())
     next(results)
-    assert len(taken) <= 4 * threads
+    assert len(taken) <= 4 * threads + 1  # the one that was collected
     results.close()

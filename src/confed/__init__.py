@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+# Read when torch is loaded, which is later: after each of their tasks OpenMP's threads would spin for some time, on a
+# core that whatever comes next needs.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from confed.data.domains import Domains

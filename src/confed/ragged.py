@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Ragged:
     def __getitem__(self, row: int) -> Ints:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         return np.diff(self.offsets)
 

@@ -96,13 +96,10 @@ class Stream:
         width = int(length.max(initial=0))
         if width >= 1 << _SLOT_BITS:
             raise ValueError(f"at most {(1 << _SLOT_BITS) - 1} slots can be shuffled, got {width}")
-        slots = np.arange(width, dtype=np.uint64)
-        bits = self.bits(client[:, None], slots[None, :] + np.uint64(base))
-        packed = (bits >> np.uint64(_SLOT_BITS) << np.uint64(_SLOT_BITS)) | slots
-        packed[slots[None, :] >= length[:, None].astype(np.uint64)] = _NO_SLOT
+        packed = np.empty((len(client), width), dtype=np.uint64)
+        _pack_slots(np.uint64(self.key), client, length, np.uint64(base), packed)
         packed.sort(axis=1)
-        order: Ints = np.minimum(packed & np.uint64((1 << _SLOT_BITS) - 1), max(width - 1, 0)).astype(np.int64)
-        return order
+        return _unpack_slots(packed)
 
     def order(self, length: int) -> Ints:
         """A random order of 0 … length − 1 in which an element's place depends on its own hash alone."""
@@ -119,9 +116,36 @@ def _of_client(key: np.uint64, client: int) -> np.uint64:
 
 
 @compiled
+def _bits(of_client: np.uint64, slot: np.uint64) -> np.uint64:
+    """`Stream.bits`, of one slot."""
+    return _mixed(of_client + (slot + np.uint64(1)) * _GOLDEN)
+
+
+@compiled
+def _pack_slots(key: np.uint64, client: Ints, length: Ints, base: np.uint64, packed: UInts) -> None:
+    low = np.uint64(_SLOT_BITS)
+    for n in range(len(client)):
+        of_client = _of_client(key, client[n])
+        for j in range(length[n]):
+            slot = np.uint64(j)
+            packed[n, j] = (_bits(of_client, slot + base) >> low << low) | slot
+        packed[n, length[n] :] = _NO_SLOT
+
+
+@compiled
+def _unpack_slots(packed: UInts) -> Ints:
+    found, last = np.empty(packed.shape, dtype=np.int64), packed.shape[1] - 1
+    low = np.uint64((1 << _SLOT_BITS) - 1)
+    for n in range(len(packed)):
+        for j in range(packed.shape[1]):
+            found[n, j] = min(np.int64(packed[n, j] & low), last)
+    return found
+
+
+@compiled
 def _integer(of_client: np.uint64, slot: np.uint64, high: int) -> np.int64:
     """`Stream.integers`, one."""
-    top = _mixed(of_client + (slot + np.uint64(1)) * _GOLDEN) >> np.uint64(32)
+    top = _bits(of_client, slot) >> np.uint64(32)
     return np.int64((top * np.uint64(high)) >> np.uint64(32))
 
 

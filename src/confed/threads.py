@@ -1,14 +1,16 @@
 """Chunks side by side: one thread for each core, one core for each chunk.
 
 The operations of a chunk are too small to share among threads, and many; whole chunks are not. Each chunk runs on a
-single thread, so that results do not depend on the number of cores. Work is handed out in waves, so that only a few
-finished chunks wait to be collected, and results come in the order of the chunks.
+single thread, so that results do not depend on the number of cores. Chunks are handed out a few ahead, so that only a
+few finished ones wait to be collected, and results come in the order of the chunks. Whoever collects them has one
+thread too: a second one of OpenMP, once used, waits for more work on a core that a chunk needs.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
@@ -17,8 +19,8 @@ import torch
 Chunk = TypeVar("Chunk")
 Done = TypeVar("Done")
 
-_WAVE = 4
-"""Chunks per thread in a wave."""
+_AHEAD = 4
+"""Chunks per thread that are handed out and not yet collected."""
 
 
 def in_parallel(work: Callable[[Chunk], Done], chunks: Iterable[Chunk]) -> Iterator[Done]:
@@ -28,9 +30,14 @@ def in_parallel(work: Callable[[Chunk], Done], chunks: Iterable[Chunk]) -> Itera
         yield from map(work, chunks)
         return
     waiting = iter(chunks)
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            while wave := list(islice(waiting, _WAVE * threads)):
-                yield from pool.map(work, wave)
+        handed_out: deque[Future[Done]] = deque(pool.submit(work, one) for one in islice(waiting, _AHEAD * threads))
+        while handed_out:
+            done = handed_out.popleft().result()
+            handed_out.extend(pool.submit(work, one) for one in islice(waiting, 1))
+            yield done
     finally:
-        torch.set_num_threads(threads)  # the setting is partly global: workers change it for everybody
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-
-# Before torch is loaded: OpenMP threads that spin while they wait slow a busy machine down a hundredfold.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import click
 import typer

@@ -13,6 +13,8 @@ own file alone.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,8 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Tables = tuple[Floats, ...]
 
+_C13, _C12, _C11, _C10, _C9, _C8, _C7, _C6, _C5, _C4, _C3 = (1.0 / math.factorial(k) for k in range(13, 2, -1))
+"""Of the series of exp."""
 _ROWS_OF_A_LOGARITHM = 512
 """Their factors 1 + exp(−|s|), each at most 2, have a product that a float64 can hold."""
 
@@ -63,17 +67,18 @@ def train_epoch(
         losses[:, u] = 0.0
         for start in range(0, lengths[u], batch_size):
             slots = order[u, start : min(start + batch_size, lengths[u])]
+            looked_up, wanted, of_rows = local[u][slots], labels[u][slots], slopes[: len(slots)]
             for step in range(len(rates)):
                 rate = rates[step, :, u] * factor[u]
-                found[0] = _slopes(vectors[u], biases[u, 0], tables, u, local[u], labels[u], slots, slopes)
+                found[0] = _slopes(vectors[u], biases[u, 0], tables, u, looked_up, wanted, of_rows)
                 if rate[0] != 0.0:
-                    _ascend(tables, u, local[u], slots, slopes, ascent)
+                    _ascend(tables, u, looked_up, of_rows, ascent)
                 if rate[2:].any():
-                    touched = present[: _by_row(local[u], slots, slopes, slope, count, present)]
+                    touched = present[: _by_row(looked_up, of_rows, slope, count, present)]
                     _step_tables(tables, u, vectors[u], rate[2:], weights, decays[0], touched, slope, count, found)
                 if rate[0] != 0.0:
                     _step_vector(vectors[u], ascent, rate[0], decays[0])
-                biases[u, 0] -= rate[1] * (slopes[: len(slots)].sum() + decays[0] * biases[u, 0])
+                biases[u, 0] -= rate[1] * (of_rows.sum() + decays[0] * biases[u, 0])
                 scales[:, u] *= 1.0 - rate[2:] * decays[0]
             losses[:, u] += found
             factor[u] *= decays[1]
@@ -82,50 +87,74 @@ def train_epoch(
 
 @compiled
 def _slopes(
-    vector: Floats, bias: float, tables: Tables, u: int, local: Ints, labels: Floats, slots: Ints, slopes: Floats
+    vector: Floats, bias: float, tables: Tables, u: int, looked_up: Ints, labels: Floats, slopes: Floats
 ) -> float:
-    """The mean cross-entropy of a batch, softplus(s) − label · s a row; `slopes` receives its gradient by each score.
-
-    softplus(s) = max(s, 0) + log(1 + exp(−|s|)); of many rows the logarithms are taken at once, of a product.
-    """
-    total, product, rows = 0.0, 1.0, len(slots)
-    for j in range(rows):
-        r, label = local[slots[j]], labels[slots[j]]
-        score = bias
-        for k in range(len(tables)):
-            table = tables[k]
+    """The mean cross-entropy of a batch; `slopes` receives its gradient by each score."""
+    slopes[:] = bias
+    for k in range(len(tables)):
+        table = tables[k]
+        for j in range(len(looked_up)):
+            r, score = looked_up[j], slopes[j]
             for c in range(len(vector)):
                 score += vector[c] * table[u, r, c]
-        decay = np.exp(-abs(score))
-        product *= 1.0 + decay
-        if j % _ROWS_OF_A_LOGARITHM == _ROWS_OF_A_LOGARITHM - 1:
-            total += np.log(product)
-            product = 1.0
-        total += max(score, 0.0) - label * score
-        slopes[j] = ((1.0 if score >= 0.0 else decay) / (1.0 + decay) - label) / rows
-    return float((total + np.log(product)) / rows)
+            slopes[j] = score
+    total, rows = 0.0, len(slopes)
+    for start in range(0, rows, _ROWS_OF_A_LOGARITHM):
+        some = slice(start, min(start + _ROWS_OF_A_LOGARITHM, rows))
+        total += _cross_entropy(slopes[some], labels[some], 1.0 / rows)
+    return total / rows
 
 
 @compiled
-def _ascend(tables: Tables, u: int, local: Ints, slots: Ints, slopes: Floats, ascent: Floats) -> None:
+def _cross_entropy(scores: Floats, labels: Floats, share: float) -> float:
+    """The sum over some rows of softplus(s) − label · s; `scores` become its slopes, times `share`.
+
+    softplus(s) = max(s, 0) + log(1 + exp(−|s|)), and the logarithms are taken at once, of a product.
+    """
+    total, product = 0.0, 1.0
+    for j in range(len(scores)):
+        score, label = float(scores[j]), float(labels[j])
+        decay = _exp(-abs(score))
+        product *= 1.0 + decay
+        total += max(score, 0.0) - label * score
+        scores[j] = share * ((1.0 if score >= 0.0 else decay) / (1.0 + decay) - label)
+    return total + float(np.log(product))
+
+
+@compiled
+def _exp(x: float) -> float:
+    """exp(x) for x ≤ 0, to the last bit or two. In plain arithmetic, so that the loop around it runs in vectors.
+
+    2^n · exp(r) with |r| ≤ ln 2 / 2: a series, and n written into the exponent's bits.
+    """
+    x = max(x, -708.0)
+    n = np.floor(x * 1.4426950408889634 + 0.5)
+    r = (x - n * 0.693145751953125) - n * 1.42860682030941723212e-6
+    high = (((((r * _C13 + _C12) * r + _C11) * r + _C10) * r + _C9) * r + _C8) * r + _C7
+    series = ((((((high * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + 0.5) * r + 1.0) * r + 1.0
+    return float(series * np.int64(np.int64(n + 1023.0) << 52).view(np.float64))
+
+
+@compiled
+def _ascend(tables: Tables, u: int, looked_up: Ints, slopes: Floats, ascent: Floats) -> None:
     """`ascent` receives the gradient by the vector."""
     ascent[:] = 0.0
     for k in range(len(tables)):
         table = tables[k]
-        for j in range(len(slots)):
-            r, slope = local[slots[j]], slopes[j]
+        for j in range(len(looked_up)):
+            r, slope = looked_up[j], slopes[j]
             for c in range(len(ascent)):
                 ascent[c] += slope * table[u, r, c]
 
 
 @compiled
-def _by_row(local: Ints, slots: Ints, slopes: Floats, slope: Floats, count: Floats, present: Ints) -> int:
+def _by_row(looked_up: Ints, slopes: Floats, slope: Floats, count: Floats, present: Ints) -> int:
     """How many table rows the batch looks up. They are listed in `present`; of each of them `slope` receives the
     gradient by its score, and `count` how often it is looked up.
     """
     rows = 0
-    for j in range(len(slots)):
-        r = local[slots[j]]
+    for j in range(len(looked_up)):
+        r = looked_up[j]
         if count[r] == 0.0:
             present[rows] = r
             rows += 1
@@ -204,26 +233,30 @@ def _step_pair(
     found: Floats,
 ) -> None:
     """Rows of two tables, with terms that keep them apart and the shared one small (`objectives/additive.py`)."""
-    apart, absolute, square = weights
-    shared_left, own_left = 1.0 - rates[0] * decay, 1.0 - rates[1] * decay
-    width, looked_up = len(vector), 0.0
+    kind = shared.dtype.type
+    apart, absolute, square = kind(weights[0]), kind(weights[1]), kind(weights[2])
+    shared_rate, own_rate = kind(rates[0]), kind(rates[1])
+    shared_left, own_left = kind(1.0 - rates[0] * decay), kind(1.0 - rates[1] * decay)
+    looked_up = 0.0
     for r in present:
         looked_up += count[r]
-    distance = size = 0.0
+    found[1:] = 0.0
     for r in present:
-        share = count[r] / (looked_up * width)
-        for c in range(width):
-            x, y = float(shared[u, r, c]), float(own[u, r, c])
-            difference = y - x
-            distance += share * difference * difference
-            size += share * (absolute * abs(x) + square * x * x)
+        share = kind(count[r] / (looked_up * len(vector)))
+        distance = size = kind(0.0)
+        for c in range(len(vector)):
+            x, y = shared[u, r, c], own[u, r, c]
+            away = y - x
+            sign = kind(1.0 if x > 0.0 else 0.0) - kind(1.0 if x < 0.0 else 0.0)
+            distance += away * away
+            size += absolute * abs(x) + square * x * x
             pull = slope[r] * vector[c]
-            away = share * 2.0 * apart * difference
-            smaller = share * (absolute * np.sign(x) + 2.0 * square * x)
-            shared[u, r, c] = x * shared_left - rates[0] * (pull + away + smaller)
-            own[u, r, c] = y * own_left - rates[1] * (pull - away)
-    found[1] = -apart * distance
-    found[2] = size
+            push = share * (apart + apart) * away
+            smaller = share * (absolute * sign + (square + square) * x)
+            shared[u, r, c] = x * shared_left - shared_rate * (pull + push + smaller)
+            own[u, r, c] = y * own_left - own_rate * (pull - push)
+        found[1] -= apart * share * distance
+        found[2] += share * size
 
 
 # --- two tables, one of which is reshaped, and terms on whole tables: Fed3CR ----------------------------------------
@@ -291,8 +324,8 @@ def train_dual_epochs(
                 if unified:
                     np.dot(own[u], matrix.T, turned)
                     held = turned
-                batch = (local[u], labels[u], slots)
-                losses[0, u] += _of_views(vectors[u], biases[u, 0], seen, held, batch, slopes, slope, ascent)
+                batch, of_rows = (local[u][slots], labels[u][slots]), slopes[: len(slots)]
+                losses[0, u] += _of_views(vectors[u], biases[u, 0], seen, held, batch, of_rows, slope, ascent)
                 losses[2, u] += _uncorrelate(seen, held, apart, by_enhanced, by_own)
                 _add_outer(slope, vectors[u], by_enhanced, by_own)
                 losses[1, u] += _consist(seen, held, favourites, alike, temperature, by_enhanced, by_own)
@@ -312,7 +345,7 @@ def train_dual_epochs(
                 _descend(shared[u], by_shared if reshaped else by_enhanced, rates[2][u] * factor)
                 _descend(own[u], by_turned if unified else by_own, rates[3][u] * factor)
                 vectors[u] -= dtype.type(rates[0][u] * factor) * ascent
-                biases[u, 0] -= rates[1][u] * factor * slopes[: len(slots)].sum()
+                biases[u, 0] -= rates[1][u] * factor * of_rows.sum()
                 factor *= decay
         losses[:, u] /= (lengths[u] + batch_size - 1) // batch_size
 
@@ -323,7 +356,7 @@ def _of_views(
     bias: float,
     seen: Floats,
     held: Floats,
-    batch: tuple[Ints, Floats, Ints],
+    batch: tuple[Ints, Floats],
     slopes: Floats,
     slope: Floats,
     ascent: Floats,
@@ -331,13 +364,13 @@ def _of_views(
     """The mean cross-entropy of a batch on one client's tables as it looks at them. `slopes` and `ascent` receive its
     gradients by the scores and by the vector, `slope` that by the score of every item.
     """
-    local, labels, slots = batch
+    looked_up, labels = batch
     tables = (seen.reshape((1, *seen.shape)), held.reshape((1, *held.shape)))
-    loss = _slopes(vector, bias, tables, 0, local, labels, slots, slopes)
-    _ascend(tables, 0, local, slots, slopes, ascent)
+    loss = _slopes(vector, bias, tables, 0, looked_up, labels, slopes)
+    _ascend(tables, 0, looked_up, slopes, ascent)
     slope[:] = 0.0
-    for j in range(len(slots)):
-        slope[local[slots[j]]] += slopes[j]
+    for j in range(len(looked_up)):
+        slope[looked_up[j]] += slopes[j]
     return loss
 
 

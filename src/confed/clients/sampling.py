@@ -96,15 +96,11 @@ def draw_rows(
     """Positives and negatives of `clients` (reordered: longest first), on compact tables or on whole ones."""
     clients = clients[np.argsort(-data.positives.lengths[clients], kind="stable")]
     positives = data.positives.take(clients)
-    lengths = positives.lengths
-    rows = np.full((len(clients), int(lengths.max(initial=0)), 1 + negatives), data.items, dtype=np.int64)
-    present = np.arange(rows.shape[1]) < lengths[:, None]
-    rows[present, 0] = positives.values
-    rows[present, 1:] = draw_negatives(data, clients, negatives, stream)
-    items: Ints = rows.reshape(len(clients), -1)
-    labels: NDArray[np.float64] = np.zeros(items.shape)
-    labels[:, :: 1 + negatives] = 1.0
-    lengths = lengths * (1 + negatives)
+    drawn = draw_negatives(data, clients, negatives, stream)
+    lengths = positives.lengths * (1 + negatives)
+    items = np.empty((len(clients), int(lengths.max(initial=0))), dtype=np.int64)
+    labels = np.empty(items.shape, dtype=np.float32 if dtype == torch.float32 else np.float64)
+    _lay_out(positives.offsets, positives.values, drawn, data.items, items, labels)
     if virtual:
         added, coins = draw_virtual(data, clients, virtual, stream.child("virtual"))
         items = _beside(items, lengths, added.values, added.lengths, data.items)
@@ -116,11 +112,29 @@ def draw_rows(
         ids=data.ids[clients],
         lengths=lengths,
         local=torch.from_numpy(local),
-        labels=torch.from_numpy(labels).to(dtype),
+        labels=torch.from_numpy(labels),
         touched=torch.from_numpy(touched),
         positives=positives,
         whole=whole,
     )
+
+
+@compiled
+def _lay_out(
+    offsets: Ints, positives: Ints, drawn: Ints, padding: int, items: Ints, labels: NDArray[np.floating]
+) -> None:
+    """Each client's positives, every one with the negatives drawn for it behind it, as a row of `items`."""
+    for u in range(len(items)):
+        place = 0
+        for n in range(offsets[u], offsets[u + 1]):
+            items[u, place] = positives[n]
+            labels[u, place] = 1.0
+            for k in range(drawn.shape[1]):
+                items[u, place + 1 + k] = drawn[n, k]
+                labels[u, place + 1 + k] = 0.0
+            place += 1 + drawn.shape[1]
+        items[u, place:] = padding
+        labels[u, place:] = 0.0
 
 
 def _beside(table: NDArray[Any], lengths: Ints, added: NDArray[Any], counts: Ints, padding: int) -> NDArray[Any]:

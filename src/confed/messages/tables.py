@@ -174,5 +174,8 @@ def _gather(
         table = tables[table_of[u]]
         for j in range(index.shape[1]):
             item = index[u, j]
-            for c in range(table.shape[1]):
-                rows[u, j, c] = table[item, c] if item < len(table) else 0.0
+            if item < len(table):
+                for c in range(table.shape[1]):
+                    rows[u, j, c] = table[item, c]
+            else:
+                rows[u, j, :] = 0.0

@@ -37,8 +37,8 @@ from confed.clients.objectives.dense import (
 
 Form = Literal["code", "paper"]
 
-_STRIP = 256
-"""Anchors of a strip: with a few thousand items it stays in the second cache."""
+_STRIP, _LEAST, _STRIP_VALUES = 256, 64, 1 << 20
+"""Anchors of a strip: with a few thousand items it stays in the second cache, of more items it takes fewer."""
 _HALF_UP_TO = 4000
 """Items of which half a matrix of items x items may be kept for a moment."""
 _BASE_TEMPERATURE = 0.5
@@ -128,13 +128,14 @@ def _denominators(unit: Tensor, anchors: Tensor, temperature: float) -> tuple[Te
     """
     gradient = torch.zeros_like(unit)
     logarithms = unit.new_empty(len(anchors))
-    for start in range(0, len(anchors), _STRIP):
-        strip = anchors[start : start + _STRIP]
+    size = min(max(_STRIP_VALUES // len(unit), _LEAST), _STRIP)
+    for start in range(0, len(anchors), size):
+        strip = anchors[start : start + size]
         own = unit[strip]
         weights = ((own / temperature) @ unit.T).exp_()
         weights[torch.arange(len(strip)), strip] = 0.0
         sums = weights.sum(dim=1)
-        logarithms[start : start + _STRIP] = sums.log()
+        logarithms[start : start + size] = sums.log()
         gradient.index_add_(0, strip, (weights @ unit) / sums[:, None])
         gradient.addmm_(weights.T, own / sums[:, None])
     return logarithms, gradient

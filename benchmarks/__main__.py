@@ -1,12 +1,14 @@
 """`make bench`: seconds per round and peak memory, as tables with ratios.
 
 1. Against the oracle (benchmarks/plain.py) in this run: one round with sampling, local training and the evaluation of
-   validation and test items under the method's own view; ours also ranks all items, the oracle does not.
-2. CoFedRec under both schedules against the oracle with the contrastive term in the published style.
-3. Fed3CR, whose clients keep a table each and whose terms reach all of it, on MovieLens-1M.
-4. FPPDM++ against FPPDM on Douban (companies, whole rounds of five local epochs), and one round of FPPDM++ on the
+   validation and test items under the method's own view; ours also ranks all items, the oracle does not. Beside it
+   the ratio to an old commit (benchmarks/commits.py), and to what the machine allows (benchmarks/limits.py).
+2. Preparing and ranking where there are many items, against the old commit.
+3. CoFedRec under both schedules against the oracle with the contrastive term in the published style.
+4. Fed3CR, whose clients keep a table each and whose terms reach all of it, on MovieLens-1M.
+5. FPPDM++ against FPPDM on Douban (companies, whole rounds of five local epochs), and one round of FPPDM++ on the
    largest pair of domains.
-5. Growth with the number of clients: `synthetic` with 1x, 2x, 4x users.
+6. Growth: `synthetic` with 1x, 2x, 4x users, and with 1x, 2x, 4x items.
 
 All of it takes the better part of an hour, a third of that the largest pair of domains; `--only oracle` takes minutes.
 Each measurement (benchmarks/measure.py) runs in a process of its own, so that its peak memory is its own.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,7 +29,15 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import limits
+from benchmarks.commits import checked_out, in_turns
+
 console = Console()
+
+BEFORE = "b9d91dc"
+"""The last commit before speed was worked on."""
+_LIMITED = ("pfedrec", "fedmf", "fedrap", "fedncf")
+"""Methods whose arithmetic benchmarks/limits.py knows."""
 
 
 def main() -> None:
@@ -34,10 +45,12 @@ def main() -> None:
     parser.add_argument("--dataset", default="ml-100k", help="dataset of the comparison with the oracle")
     parser.add_argument("--methods", nargs="+", default=["pfedrec", "fedmf", "fedrap", "fedncf", "fed3cr"])
     parser.add_argument("--rounds", type=int, default=9, help="rounds of the engine that are timed (median)")
+    parser.add_argument("--old", default=BEFORE, metavar="COMMIT", help="an old commit to compare with (%(default)s)")
     parser.add_argument("--users", type=int, default=5000, help="users of the smallest synthetic dataset")
     parser.add_argument("--items", type=int, default=5000, help="items of the synthetic datasets")
     sections: dict[str, Callable[[], Any]] = {
-        "oracle": lambda: against_oracle(chosen.methods, chosen.dataset, chosen.rounds),
+        "oracle": lambda: against_oracle(chosen.methods, chosen.dataset, chosen.rounds, chosen.old),
+        "items": lambda: many_items(chosen.old, chosen.rounds),
         "contrast": lambda: contrast(chosen.dataset),
         "large": lambda: large("fed3cr", "ml-1m"),
         "silos": lambda: silos("douban", "amazon-phone-elec"),
@@ -59,20 +72,65 @@ def write_section(path: Path, name: str, section: Any) -> None:
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def against_oracle(methods: list[str], dataset: str, rounds: int) -> list[dict[str, Any]]:
-    """One row per method: seconds per round and peak memory, ours and the oracle's, and their ratios."""
-    headings = ("method", "confed s/round", "oracle s/round", "ratio", "confed MB", "oracle MB", "ratio")
+def against_oracle(methods: list[str], dataset: str, rounds: int, old: str) -> list[dict[str, Any]]:
+    """One row per method: seconds per round, and their ratios to the oracle's, to an old commit's, to the limit."""
+    headings = (
+        "method",
+        "CPU s",
+        "wall s",
+        "oracle s",
+        "faster",
+        f"than {old[:7]}",
+        "limit s",
+        "from it",
+        "MB",
+        "oracle",
+    )
     table = Table(*headings, title=f"One round on {dataset}, sampling and both evaluations included")
-    rows = []
-    for name in methods:
-        ours = measured("engine", name, dataset, rounds)
-        theirs = measured("oracle", name, dataset, 1)
-        row: dict[str, Any] = {"method": name, "dataset": dataset, "confed": ours, "oracle": theirs}
-        row["faster"] = theirs["seconds"] / ours["seconds"]
-        row["memory"] = ours["peak_mb"] / theirs["peak_mb"]
-        rows.append(row)
-        seconds = f"{ours['seconds']:.3f}", f"{theirs['seconds']:.1f}", f"{row['faster']:.0f}x"
-        table.add_row(name, *seconds, f"{ours['peak_mb']:.0f}", f"{theirs['peak_mb']:.0f}", f"{row['memory']:.2f}x")
+    speed, rows = limits.machine(), []
+    with checked_out(old) as tree:
+        for name in methods:
+            ours = measured("engine", name, dataset, rounds)
+            theirs = measured("oracle", name, dataset, 1)
+            row: dict[str, Any] = {"method": name, "dataset": dataset, "confed": ours, "oracle": theirs}
+            row["faster"] = theirs["seconds"] / ours["seconds"]
+            row["than_old"] = {"commit": old, "wall": 1 / before(tree, f"{name}={dataset}", rounds)}
+            row["limit"] = limits.limit(name, dataset, speed) if name in _LIMITED else None
+            rows.append(row)
+            table.add_row(*_against_oracle(row))
+    console.print(table)
+    return rows
+
+
+def _against_oracle(row: dict[str, Any]) -> list[str]:
+    ours, theirs, limit = row["confed"], row["oracle"], row["limit"]
+    return [
+        row["method"],
+        f"{ours['cpu_seconds']:.3f}",
+        f"{ours['seconds']:.3f}",
+        f"{theirs['seconds']:.1f}",
+        f"{row['faster']:.0f}x",
+        f"{row['than_old']['wall']:.1f}x",
+        f"{limit:.4f}" if limit else "–",
+        f"{ours['seconds'] / limit:.0f}x" if limit else "–",
+        f"{ours['peak_mb']:.0f}",
+        f"{theirs['peak_mb']:.0f}",
+    ]
+
+
+def before(tree: Path, case: str, pairs: int, what: str = "round") -> float:
+    """Seconds that pass now over those on an old commit: the median of pairs in turns."""
+    return statistics.median(in_turns(tree, case, pairs, what, "wall"))
+
+
+def many_items(old: str, pairs: int) -> list[dict[str, Any]]:
+    """Preparing and ranking with 18,000 items: how much faster than on an old commit."""
+    case = "pfedrec=synthetic:users=3000,items=18000"
+    table = Table("work", "faster than before", title=f"{case.partition('=')[2]} against {old[:7]}")
+    with checked_out(old) as tree:
+        rows = [{"work": work, "faster": 1 / before(tree, case, pairs, work)} for work in ("prepare", "rank")]
+    for row in rows:
+        table.add_row(str(row["work"]), f"{row['faster']:.1f}x")
     console.print(table)
     return rows
 
@@ -114,18 +172,20 @@ def silos(dataset: str, largest: str) -> list[dict[str, Any]]:
 
 
 def growth(users: int, items: int, rounds: int) -> list[dict[str, Any]]:
-    """Seconds per round and memory with 1x, 2x and 4x users."""
-    headings = ("users", "s/round", "seconds per user", "peak MB", "memory")
-    table = Table(*headings, title=f"PFedRec on synthetic data with {items:,} items; ratios to the first row")
+    """Seconds per round and memory with 1x, 2x and 4x users, and with 1x, 2x and 4x items; the limit beside them."""
+    headings = ("users", "items", "s/round", "per user", "limit s", "peak MB", "memory")
+    table = Table(*headings, title="PFedRec on synthetic data; ratios to the first row")
+    speed = limits.machine()
     rows: list[dict[str, Any]] = []
-    for factor in (1, 2, 4):
-        dataset = f"synthetic:users={factor * users},items={items}"
-        row = {"users": factor * users, "items": items} | measured("engine", "pfedrec", dataset, rounds)
+    for more_users, more_items in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4)):
+        row: dict[str, Any] = {"users": more_users * users, "items": more_items * items}
+        dataset = "synthetic:" + ",".join(f"{name}={count}" for name, count in row.items())
+        row |= {**measured("engine", "pfedrec", dataset, rounds), "limit": limits.limit("pfedrec", dataset, speed)}
         rows.append(row)
-        per_user = row["seconds"] / factor / rows[0]["seconds"]
+        per_user = row["seconds"] / more_users / rows[0]["seconds"]
         memory = row["peak_mb"] / rows[0]["peak_mb"]
-        cells = f"{row['seconds']:.2f}", f"{per_user:.2f}x", f"{row['peak_mb']:.0f}", f"{memory:.2f}x"
-        table.add_row(f"{factor * users:,}", *cells)
+        cells = f"{row['seconds']:.2f}", f"{per_user:.2f}x", f"{row['limit']:.3f}", f"{row['peak_mb']:.0f}"
+        table.add_row(f"{row['users']:,}", f"{row['items']:,}", *cells, f"{memory:.2f}x")
     console.print(table)
     return rows
 

@@ -53,14 +53,16 @@ def domain_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, An
 
 def timed(experiment: Experiment, rounds: int, warm_up: int) -> dict[str, float]:
     trainer, grading = experiment.trainer(), experiment.examination.grading
-    seconds = []
+    seconds, cpu = [], []
     for number in range(1, rounds + warm_up + 1):
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         for tallies in trainer.round(number, [trainer.view]).tallies.values():
             result = grading.result(tallies)
             result.metrics("validation"), result.metrics("test")
         seconds.append(time.perf_counter() - began)
-    return {"seconds": statistics.median(seconds[warm_up:]), "peak_mb": peak_rss_mb()}
+        cpu.append(time.process_time() - began_cpu)
+    found = {"seconds": seconds[warm_up:], "cpu_seconds": cpu[warm_up:]}
+    return {name: statistics.median(values) for name, values in found.items()} | {"peak_mb": peak_rss_mb()}
 
 
 def oracle_round(name: str, dataset: str) -> dict[str, float]:
@@ -74,7 +76,7 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
     state = federation.model.state_dict()
     candidates = [torch.from_numpy(drawn) for drawn in draw_candidates(cut, STRICT, SEED)]
     rng = random.Random(SEED)
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     shared: plain.State = {key: torch.zeros_like(value) for key, value in state.items()}
     clients = np.argsort(cut.training.positives.lengths, kind="stable")
     if name in _DENSE:
@@ -85,8 +87,9 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
             shared[key] += value / cut.users
         for held_out, drawn in zip((cut.validation, cut.test), candidates, strict=True):
             plain.rank_client(model, int(held_out[client]), drawn[client])
-    seconds = (time.perf_counter() - began) * cut.users / len(clients)
-    return {"seconds": seconds, "peak_mb": peak_rss_mb()}
+    scale = cut.users / len(clients)
+    seconds, cpu = (time.perf_counter() - began) * scale, (time.process_time() - began_cpu) * scale
+    return {"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak_rss_mb()}
 
 
 def train_plainly(

@@ -103,7 +103,7 @@ class Stream:
 
     def order(self, length: int) -> Ints:
         """A random order of 0 … length − 1 in which an element's place depends on its own hash alone."""
-        return np.argsort(self.bits(np.arange(length)), kind="stable")
+        return np.argsort(self.bits(np.arange(length)))
 
 
 _mixed = compiled(_mix)

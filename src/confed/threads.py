@@ -8,13 +8,16 @@ thread too: a second one of OpenMP, once used, waits for more work on a core tha
 
 from __future__ import annotations
 
+import importlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from itertools import islice
 from typing import TypeVar
 
 import torch
+from threadpoolctl import ThreadpoolController
 
 Chunk = TypeVar("Chunk")
 Done = TypeVar("Done")
@@ -41,3 +44,16 @@ def in_parallel(work: Callable[[Chunk], Done], chunks: Iterable[Chunk]) -> Itera
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)
+
+
+@cache
+def one_thread_for_compiled_products() -> None:
+    """Chunks of clients run side by side already; threads inside their small matrix products would only wait.
+
+    Compiled code takes scipy's BLAS, which nothing else in the package gives several threads. Its wheel has a copy of
+    its own; where it shares one with others, they get one thread as well.
+    """
+    importlib.import_module("scipy.linalg.cython_blas")
+    libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
+    for library in [one for one in libraries if "scipy.libs" in str(one.filepath)] or libraries:
+        library.set_num_threads(1)

@@ -31,6 +31,9 @@ class Kept:
     def store(self):
         return self.trainer.federation.site.gateway.store.tensors
 
+    def table(self, name):
+        return self.trainer.federation.site.gateway.store.read_tables(name, torch.arange(USERS))
+
     @property
     def participants(self):
         return self.trainer.server.selection.participants(np.arange(USERS), 0, self.number)
@@ -50,7 +53,7 @@ def test_two_views_add_up_to_the_score(method, view, fraction):
     clients = torch.tensor([5, 0, 17])
     tables = kept.replay(clients).two_tables()
     assert [table.shape for table in tables] == [(3, ITEMS, 4)] * 2
-    torch.testing.assert_close(tables[1], kept.store["own"][clients])
+    torch.testing.assert_close(tables[1], kept.table("own")[clients])
 
 
 @pytest.mark.parametrize("fraction", [1.0, 0.25])
@@ -105,7 +108,7 @@ def test_shared_tables_are_those_clients_were_scored_with(view):
     table = kept.replay().shared_tables()
     assert table.shape == (USERS, ITEMS, 4)
     if view == "pushed":
-        torch.testing.assert_close(table, kept.store["items"])
+        torch.testing.assert_close(table, kept.table("items"))
     else:
         weight, bias = (kept.store[name] for name in ("weight", "bias"))
         torch.testing.assert_close(torch.einsum("uid,ud->ui", table, weight) + bias, kept.scores)

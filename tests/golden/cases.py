@@ -11,6 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import torch
 from torch import Tensor
 
+from confed.clients.gateway import People
 from confed.data.domain_split import DomainSplit, split_domains
 from confed.data.registry import load
 from confed.data.shares import AnySplit
@@ -24,6 +25,7 @@ from confed.protocol import STRICT, WARM
 from confed.runs.prepare import Experiment, terms_of
 from confed.runs.settings import Settings, resolve
 from confed.testing.in_bytes import everybody, federated_in_bytes
+from confed.testing.states import whole_state
 from confed.training import Trainer
 
 ROUNDS = 2
@@ -159,7 +161,14 @@ def real_trainer(method: str) -> Trainer:
 def two_rounds(trainer: Trainer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
     """The state after them, and every discrete choice that the server noted."""
     notes = [_discrete(trainer.round(number).notes) for number in range(1, ROUNDS + 1)]
-    return {name: tensor.detach() for name, tensor in trainer.state().items()}, notes
+    state = whole_state(trainer, _people(trainer))
+    return {name: tensor.detach() for name, tensor in state.items()}, notes
+
+
+def _people(trainer: Trainer) -> People | None:
+    """Of the first site, where there are several."""
+    sites = getattr(getattr(trainer, "federation", None), "sites", None)
+    return sites[0].gateway if sites and isinstance(sites[0].gateway, People) else None
 
 
 def _discrete(note: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from confed.clients.objectives.additive import Curriculum
 from confed.errors import ConfedError, DivergedError
 from confed.methods.registry import method_named
 from confed.runs.settings import resolve
+from confed.testing.states import whole_state
 from tests.oracle import Oracle, OracleConformance
 
 NAMES = {
@@ -68,7 +69,7 @@ class TestFedRAP(FedRAPConformance):
 
     def test_the_personal_table_stays_and_is_never_averaged(self):
         trainer = self.trained(2)
-        own = self.people(trainer).store.tensors["own"]
+        own = self.people(trainer).store.read_tables("own", torch.arange(2))
         assert trainer.server.agreement.uploads == {"items", "loss"}
         assert not torch.equal(own[0], own[1])
 
@@ -84,7 +85,7 @@ class TestStopping(FedRAPConformance):
     options = {**FedRAPConformance.options, "tolerance": 0.1}
 
     def test_some_stop_and_some_do_not(self):
-        ends = {t: self.trained(1, options={"tolerance": t}).state()["client.own"] for t in (0.0, 0.1)}
+        ends = {t: whole_state(self.trained(1, options={"tolerance": t}))["client.own"] for t in (0.0, 0.1)}
         same = (ends[0.0] == ends[0.1]).flatten(1).all(dim=1)
         assert 0 < int(same.sum()) < len(same)
 

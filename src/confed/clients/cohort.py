@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.clients.backbones import Backbone, DualTable
+from confed.clients.backbones import Backbone, DualTable, NeuMF
 from confed.clients.fused import fusable, train_fused
 from confed.clients.fused_dual import fusable_dual, train_dual
+from confed.clients.fused_tower import fusable_tower, train_tower
 from confed.clients.objectives import Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
@@ -98,6 +99,9 @@ class Cohort:
             step = procedure.steps[0]
             rates = {name: self._rate(step, name) for name in step.rates}
             return train_dual(self.backbone, self.params, self.tables, self.rows, self.liked, procedure, rates, stream)
+        if isinstance(self.backbone, NeuMF) and fusable_tower(self.backbone, procedure):
+            rate = self._rate(procedure.steps[0], self.backbone.params[0].name)
+            return values | train_tower(self.backbone, self.params, self.tables, self.rows, procedure, rate, stream)
         return values | self._train_batched(procedure, stream)
 
     def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
@@ -393,7 +397,7 @@ def item_rows(backbone: Backbone, store: ClientStore, download: Download, client
 def item_table(name: str, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
     if name in download.tables:
         return versions(download.tables[name], download.table_of[clients])
-    return store.tensors[name].index_select(0, clients)
+    return store.read_tables(name, clients)
 
 
 def stored_scores(

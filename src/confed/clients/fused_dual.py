@@ -6,14 +6,11 @@ one SGD step a batch; both terms, the transfer and its network are in closed for
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from confed.clients.backbones import AdaptiveTransfer, Backbone, DualTable, LearnedTransfer, NoTransfer, Transfer
@@ -25,6 +22,7 @@ from confed.clients.optim import Rate, per_client
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
+from confed.threads import one_thread_for_compiled_products
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
@@ -73,7 +71,7 @@ def train_dual(
     stream: Stream,
 ) -> dict[str, Tensor]:
     """`Cohort.train` on parameters that are changed in place; by term, means over the batches of the last epoch."""
-    _one_thread_for_products()
+    one_thread_for_compiled_products()
     form, transfer = backbone.backbone.bilinear, backbone.transfer
     assert form is not None
     clients = len(rows.clients)
@@ -144,16 +142,3 @@ def _shape(transfer: Transfer) -> tuple[bool, bool, bool, float, bool, bool]:
         return True, True, False, transfer.scale, transfer.residual, not transfer.detach_prototypes
     learned = isinstance(transfer, LearnedTransfer)
     return learned, False, isinstance(transfer, LearnedTransfer) and transfer.unified, 0.0, False, False
-
-
-@cache
-def _one_thread_for_products() -> None:
-    """Chunks of clients run side by side already; threads inside their small matrix products would only wait.
-
-    Compiled code takes scipy's BLAS, which nothing else in the package gives several threads. Its wheel has a copy of
-    its own; where it shares one with others, they get one thread as well.
-    """
-    importlib.import_module("scipy.linalg.cython_blas")
-    libraries = [one for one in ThreadpoolController().lib_controllers if one.user_api == "blas"]
-    for library in [one for one in libraries if "scipy.libs" in str(one.filepath)] or libraries:
-        library.set_num_threads(1)

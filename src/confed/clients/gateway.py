@@ -64,7 +64,7 @@ class People(Gateway):
         self.ids = torch.from_numpy(data.ids)
         self.seed = seed
         self.chunk = chunk
-        self.store = ClientStore(backbone, data.users, seed, agreement.dtype, copies=copies)
+        self.store = ClientStore(backbone, data.users, seed, agreement.dtype, whole=procedure.dense, copies=copies)
 
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
         card = cards.get(ONLY)
@@ -92,11 +92,10 @@ class People(Gateway):
         self.store.receive(push)
 
     def state(self) -> dict[str, Tensor]:
-        return {f"client.{name}": value for name, value in self.store.tensors.items()}
+        return {f"client.{name}": value for name, value in self.store.state().items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        for name, value in self.store.tensors.items():
-            value.copy_(state[f"client.{name}"])
+        self.store.load({name.removeprefix("client."): value for name, value in state.items()})
 
     def train_chunk(self, number: int, download: Download, clients: Ints) -> Cohort:
         """Local training of some clients at once, up to the point where kept parameters are written back."""

@@ -1,4 +1,4 @@
-"""What clients keep between rounds: private and persistent parameters, all clients in one tensor a parameter."""
+"""What clients keep between rounds: private and persistent parameters of all of them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,47 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor
 
-from confed.clients.backbones import Backbone
+from confed.clients.backbones import Backbone, ParamSpec
+from confed.clients.kept_rows import PLACE_BYTES, KeptRows
 from confed.copies import require_room_for_copies
 from confed.messages import Push
 
 
 class ClientStore:
-    """Kept parameters, client axis first. A kept item table is one dense (clients, items, d) tensor."""
+    """Kept parameters, client axis first. A kept item table is one dense (clients, items, d) tensor where it is sent,
+    or trained, as a whole; else only its rows that changed are stored.
+    """
 
-    def __init__(self, backbone: Backbone, clients: int, seed: int, dtype: torch.dtype, *, copies: int = 1) -> None:
-        """`copies` of everything will be held at once in the end: this one, and what its owner remembers."""
-        require_memory(backbone, clients, dtype, copies)
-        self.tensors = {
-            spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone()
-            for spec in backbone.named(kept=True)
-        }
-        self._items = {spec.name: spec.shape[0] for spec in backbone.named(role="item", kept=True)}
+    def __init__(
+        self,
+        backbone: Backbone,
+        clients: int,
+        seed: int,
+        dtype: torch.dtype,
+        *,
+        whole: bool = False,
+        copies: int = 1,
+    ) -> None:
+        """`whole`: item tables are trained as a whole. `copies` of everything will be held at once in the end: this
+        one, and what its owner remembers.
+        """
+        require_memory(backbone, clients, dtype, whole=whole, copies=copies)
+        dense, by_row = _kinds(backbone, whole=whole)
+        self.tensors = {spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone() for spec in dense}
+        self.by_row = {spec.name: KeptRows(spec.initial(seed, dtype), clients) for spec in by_row}
+        self._items = {spec.name: spec.shape[0] for spec in dense if spec.role == "item"}
+
+    def state(self) -> dict[str, Tensor]:
+        """By name; parts of a table of which rows are stored carry its name in front."""
+        kept = {f"{table}.{part}": value for table, rows in self.by_row.items() for part, value in rows.state().items()}
+        return self.tensors | kept
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        for name, value in self.tensors.items():
+            value.copy_(state[name])
+        for table, rows in self.by_row.items():
+            own = {name: value for name, value in state.items() if name.startswith(f"{table}.")}
+            rows.load({name.removeprefix(f"{table}."): value for name, value in own.items()})
 
     def read(self, names: Iterable[str], clients: Tensor) -> dict[str, Tensor]:
         """Copies of whole parameters."""
@@ -35,16 +60,28 @@ class ClientStore:
 
     def read_rows(self, name: str, clients: Tensor, index: Tensor) -> Tensor:
         """Rows `index` (clients, n) of a kept table; padding reads the last row, which nobody will look up."""
+        if name in self.by_row:
+            return self.by_row[name].read(clients, index)
         table, flat = self._flat(name, clients, index.clamp(max=self._items[name] - 1))
         return table.index_select(0, flat).view(*index.shape, -1)
 
+    def read_tables(self, name: str, clients: Tensor) -> Tensor:
+        """(clients, items, d): copies of a kept table, whole."""
+        return self.by_row[name].whole(clients) if name in self.by_row else self.tensors[name].index_select(0, clients)
+
     def write_rows(self, name: str, clients: Tensor, index: Tensor, rows: Tensor) -> None:
+        if name in self.by_row:
+            self.by_row[name].write(clients, index, rows)
+            return
         real = (index < self._items[name]).reshape(-1)
         table, flat = self._flat(name, clients, index)
         table.index_copy_(0, flat[real], rows.reshape(-1, rows.shape[-1])[real])
 
     def scale(self, name: str, clients: Tensor, factors: Tensor) -> None:
         """Multiply whole tables, each by its client's factor."""
+        if name in self.by_row:
+            self.by_row[name].decay(clients, factors)
+            return
         table = self.tensors[name]
         table.index_copy_(0, clients, table.index_select(0, clients) * factors[:, None, None].to(table.dtype))
 
@@ -61,8 +98,17 @@ class ClientStore:
         return table.view(-1, table.shape[-1]), flat
 
 
-def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, copies: int) -> None:
+def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, *, whole: bool, copies: int) -> None:
     """Kept item tables grow with clients x items: say so before the machine does."""
-    values = clients * sum(math.prod(spec.shape) for spec in backbone.named(kept=True))
+    dense, by_row = _kinds(backbone, whole=whole)
+    values = sum(math.prod(spec.shape) for spec in dense) * dtype.itemsize
+    places = sum(spec.shape[0] for spec in by_row) * PLACE_BYTES
     remedy = "use fewer users or items, or a smaller `dim`"
-    require_room_for_copies(f"what {clients:,} clients keep", values * dtype.itemsize, copies, remedy)
+    require_room_for_copies(f"what {clients:,} clients keep", clients * (values + places), copies, remedy)
+
+
+def _kinds(backbone: Backbone, *, whole: bool) -> tuple[list[ParamSpec], list[ParamSpec]]:
+    """Kept parameters that are stored as they are, and item tables of which rows are stored."""
+    kept = backbone.named(kept=True)
+    by_row = [] if whole else [spec for spec in kept if spec.role == "item" and spec.scope == "private"]
+    return [spec for spec in kept if spec not in by_row], by_row

@@ -28,6 +28,7 @@ from confed.data.split import TrainingData
 from confed.errors import ConfedError, said_of
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Server
+from confed.federations.states import of_clients
 from confed.messages import Agreement, Push, Tally
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
 from confed.methods.rates import PAPERS, facts_of, in_words, item_rate_factor
@@ -194,7 +195,8 @@ class DeviceMethod(FederatedMethod):
     def check(self, terms: Terms, cut: AnySplit) -> None:
         """Without what clients keep, which may be much."""
         pieces = self._pieces(terms, cut.items)
-        require_memory(pieces.backbone, cut.users, terms.number_type, pieces.copies)
+        whole = pieces.procedure.dense
+        require_memory(pieces.backbone, cut.users, terms.number_type, whole=whole, copies=pieces.copies)
         self.server(terms, Roster.of(cut))
 
     def server(self, terms: Terms, roster: Roster) -> Server:
@@ -257,7 +259,7 @@ class DeviceMethod(FederatedMethod):
     ) -> Replay:
         data, pieces = cut.parts[ONLY].training, self._with_state(terms, cut, state)
         gateway = self.gateway(terms, Share({ONLY: data.take(clients.numpy())}))
-        gateway.load({name: value[clients] for name, value in state.items() if name.startswith("client.")})
+        gateway.load(of_clients(state, clients))
         took_part = torch.from_numpy(pieces.selection.participants(data.ids, terms.seed, number))
         trains = torch.isin(clients, took_part) if pieces.rebuilt else torch.zeros(len(clients), dtype=torch.bool)
         if everybody:

@@ -19,7 +19,7 @@ from torch import Tensor
 from confed.config import MethodConfig
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
-from confed.models.learner import Learned, Learner, batches_of
+from confed.models.learner import Learned, Learner
 from confed.ragged import Ragged
 from confed.random import Stream
 from confed.scoring import Scorer
@@ -166,17 +166,6 @@ class PointwiseModel(EpochModel):
         super().__init__(data, seed, dtype, params, config.learning_rate)
         self.negatives = config.train_negatives
         self.batch_size = config.batch_size
-
-    @abstractmethod
-    def step(self, users: Tensor, items: Tensor, labels: Tensor) -> Tensor:
-        """One Adam step on the batch-mean cross-entropy; the logits before it."""
-
-    def epoch(self, number: int) -> float:
-        users, items, labels = self.rows(number)
-        logits = torch.empty_like(labels)
-        for *batch, before in batches_of(self.batch_size, users, items, labels, logits):
-            before.copy_(self.step(*batch))
-        return float(torch.nn.functional.binary_cross_entropy_with_logits(logits, labels))
 
     def rows(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Users, items and labels of epoch `number`, shuffled over all users."""

@@ -18,6 +18,7 @@ class Learner:
 
     def __init__(self, params: Mapping[str, Tensor], learning_rate: float, dtype: torch.dtype) -> None:
         self.params = {name: value.to(dtype) for name, value in params.items()}
+        self.rate = learning_rate
         self.adam = torch.optim.Adam(list(self.params.values()), lr=learning_rate, fused=True)
 
     def step(self, loss: Tensor) -> None:
@@ -25,6 +26,13 @@ class Learner:
         self.adam.zero_grad()
         torch.autograd.backward(loss)
         self.adam.step()
+
+    def moments(self, name: str) -> dict[str, Tensor]:
+        """What Adam has of a parameter, for those who step it themselves, in place."""
+        value = self.params[name]
+        if not self.adam.state[value]:
+            self.adam.state[value] = _before_the_first_step(value)
+        return dict(self.adam.state[value])
 
     def state(self) -> dict[str, Tensor]:
         """Parameters and moments: all that the next step depends on."""

@@ -24,6 +24,7 @@ from torch.nn import functional
 from confed.data.split import TrainingData
 from confed.initial import Layers, normal, started, uniform, zeros
 from confed.models.base import PointwiseConfig, PointwiseModel
+from confed.models.learner import batches_of
 from confed.scoring import Scorer
 
 
@@ -53,7 +54,15 @@ class NeuMFModel(PointwiseModel):
         for value in self.params.values():
             value.requires_grad_()
 
+    def epoch(self, number: int) -> float:
+        users, items, labels = self.rows(number)
+        logits = torch.empty_like(labels)
+        for *batch, before in batches_of(self.batch_size, users, items, labels, logits):
+            before.copy_(self.step(*batch))
+        return float(functional.binary_cross_entropy_with_logits(logits, labels))
+
     def step(self, users: Tensor, items: Tensor, labels: Tensor) -> Tensor:
+        """One Adam step on the batch-mean cross-entropy; the logits before it."""
         logits = self.logits(self._look_up("users", users), self._look_up("items", items))
         loss = functional.binary_cross_entropy_with_logits(logits, labels)
         self.learner.step(loss)

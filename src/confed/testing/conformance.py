@@ -23,6 +23,7 @@ from confed.federations.federated import Federated
 from confed.federations.gateway import Gateway
 from confed.federations.local import LocalFederation
 from confed.federations.site import Site
+from confed.federations.states import of_clients
 from confed.messages import Download, Upload, dense
 from confed.methods.base import FederatedMethod, Method, Terms, federated
 from confed.methods.registry import method_named
@@ -361,13 +362,14 @@ class PeopleConformance(FederatedConformance):
         """Those who stay away keep their private state; everybody is scored."""
         recorders = Recorder.of(self.cut())
         trainer = self.federation(judges=recorders, options={"fraction": 0.25})
-        store = self.people(trainer).store.tensors
-        before = {name: value.clone() for name, value in store.items()}
+        people, everybody = self.people(trainer), torch.arange(tiny.USERS)
+        before = of_clients(people.state(), everybody)
         assert trainer.round(1, [trainer.view]).participants == 6
         taking_part = trainer.server.selection.participants(np.arange(tiny.USERS), SEED, 1)
-        absent = np.setdiff1d(np.arange(tiny.USERS), taking_part)
-        for name, value in store.items():
-            assert torch.equal(value[absent], before[name][absent])
+        absent = torch.from_numpy(np.setdiff1d(np.arange(tiny.USERS), taking_part))
+        after = of_clients(people.state(), absent)
+        for name, value in of_clients(before, absent).items():
+            assert torch.equal(after[name], value)
         assert all(bool(torch.isfinite(recorder.scores).all()) for recorder in recorders.values())
 
     def test_noise_on_uploads_or_its_refusal(self) -> None:

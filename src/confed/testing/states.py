@@ -1,4 +1,4 @@
-"""Whether two states are the same."""
+"""What a trainer's state says, and whether two states are the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,29 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+
+from confed.clients.gateway import People
+from confed.clients.kept_rows import KeptRows
+from confed.federations.federated import Federated
+from confed.federations.local import LocalFederation
+from confed.training import Trainer
+
+
+def whole_state(trainer: Trainer, people: People | None = None) -> dict[str, Tensor]:
+    """The state with every table that clients keep, whichever way it is stored. `people` are some of them, where they
+    are not in one place.
+    """
+    state = dict(trainer.state())
+    if isinstance(trainer, Federated) and isinstance(trainer.federation, LocalFederation):
+        gateway = trainer.federation.site.gateway
+        people = gateway if isinstance(gateway, People) else None
+    for table, kept in people.store.by_row.items() if people else ():
+        names = [name for name in state if name.startswith(f"client.{table}.")]
+        parts = {name.removeprefix(f"client.{table}."): state.pop(name) for name in names}
+        twin = KeptRows(kept.start, len(parts["count"]))
+        twin.load(parts)
+        state[f"client.{table}"] = twin.whole(torch.arange(len(parts["count"])))
+    return state
 
 
 def assert_equal_states(one: Mapping[str, Tensor], other: Mapping[str, Tensor], tolerance: float) -> None:

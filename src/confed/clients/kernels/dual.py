@@ -1,275 +1,26 @@
-"""Compiled loops of local training, for every score of the form s = vector · Σ_k table_k[row] + bias.
+"""Two tables, one of which is reshaped, and terms on whole tables: Fed3CR.
 
-The batched operations of `Cohort` serve every method, but each of them sends a (clients, rows, d) tensor through
-memory, and threads wait for one another between them. Here a client's batches are taken one after another with its
-rows in cache. The arithmetic is that of the batched form, and the tests hold the two together.
+The gradient by either table as looked at is a sum of a few outer products, its own rows scaled, and one product with a
+d x d matrix:
 
-The loss of a row and its slope stand here once (`_slopes`). A row that a batch looks up several times is stepped once,
-with the sum of its gradients; decay of weights reaches every row.
+    cross-entropy   r_j u,                          r_j the summed slopes of item j
+    L_a             a_j p − b_j x_j + w_j q         p the view's prototype, w_j = 1/|D| for j in D
+    L_o             a product of the other table with E
 
-All compiled functions that call each other stand in one file: what was compiled earlier is found stale by the caller's
-own file alone.
+so that a step reads and writes each table a few times, where the batched form sends some seventy tensors of that size
+through memory.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from confed.clients.kernels.bilinear import Bools, ascend, slopes_of
 from confed.compiled import compiled
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Tables = tuple[Floats, ...]
-
-_C13, _C12, _C11, _C10, _C9, _C8, _C7, _C6, _C5, _C4, _C3 = (1.0 / math.factorial(k) for k in range(13, 2, -1))
-"""Of the series of exp."""
-_ROWS_OF_A_LOGARITHM = 512
-"""Their factors 1 + exp(−|s|), each at most 2, have a product that a float64 can hold."""
-
-
-@compiled
-def train_epoch(
-    vectors: Floats,
-    biases: Floats,
-    tables: Tables,
-    rates: Floats,
-    weights: tuple[float, float, float],
-    decays: tuple[float, float],
-    local: Ints,
-    labels: Floats,
-    order: Ints,
-    lengths: Ints,
-    batch_size: int,
-    running: Bools,
-    factor: Floats,
-    scales: Floats,
-    losses: Floats,
-) -> None:
-    """One pass of every client that still runs. `losses` (terms, clients) receives the means over its batches, of the
-    last step of each.
-
-    `rates` (steps, 2 + tables, clients) are those of vector, bias and tables; what has none in a step is left alone.
-    `weights` are those of the terms on the batch's rows of two tables; `decays` that of parameters, and what a batch
-    leaves of the rates. `factor` (clients,) is what is left of them now, `scales` (tables, clients) what decay has made
-    of rows that are not here.
-    """
-    rows, width = tables[0].shape[1], tables[0].shape[2]
-    slope, count = np.zeros(rows, vectors.dtype), np.zeros(rows, vectors.dtype)
-    present, ascent = np.empty(rows, np.int64), np.empty(width, vectors.dtype)
-    slopes, found = np.empty(batch_size, vectors.dtype), np.zeros(3)
-    for u in range(len(lengths)):
-        if not running[u]:
-            continue
-        losses[:, u] = 0.0
-        for start in range(0, lengths[u], batch_size):
-            slots = order[u, start : min(start + batch_size, lengths[u])]
-            looked_up, wanted, of_rows = local[u][slots], labels[u][slots], slopes[: len(slots)]
-            for step in range(len(rates)):
-                rate = rates[step, :, u] * factor[u]
-                found[0] = _slopes(vectors[u], biases[u, 0], tables, u, looked_up, wanted, of_rows)
-                if rate[0] != 0.0:
-                    _ascend(tables, u, looked_up, of_rows, ascent)
-                if rate[2:].any():
-                    touched = present[: _by_row(looked_up, of_rows, slope, count, present)]
-                    _step_tables(tables, u, vectors[u], rate[2:], weights, decays[0], touched, slope, count, found)
-                if rate[0] != 0.0:
-                    _step_vector(vectors[u], ascent, rate[0], decays[0])
-                biases[u, 0] -= rate[1] * (of_rows.sum() + decays[0] * biases[u, 0])
-                scales[:, u] *= 1.0 - rate[2:] * decays[0]
-            losses[:, u] += found
-            factor[u] *= decays[1]
-        losses[:, u] /= (lengths[u] + batch_size - 1) // batch_size
-
-
-@compiled
-def _slopes(
-    vector: Floats, bias: float, tables: Tables, u: int, looked_up: Ints, labels: Floats, slopes: Floats
-) -> float:
-    """The mean cross-entropy of a batch; `slopes` receives its gradient by each score."""
-    slopes[:] = bias
-    for k in range(len(tables)):
-        table = tables[k]
-        for j in range(len(looked_up)):
-            r, score = looked_up[j], slopes[j]
-            for c in range(len(vector)):
-                score += vector[c] * table[u, r, c]
-            slopes[j] = score
-    total, rows = 0.0, len(slopes)
-    for start in range(0, rows, _ROWS_OF_A_LOGARITHM):
-        some = slice(start, min(start + _ROWS_OF_A_LOGARITHM, rows))
-        total += _cross_entropy(slopes[some], labels[some], 1.0 / rows)
-    return total / rows
-
-
-@compiled
-def _cross_entropy(scores: Floats, labels: Floats, share: float) -> float:
-    """The sum over some rows of softplus(s) − label · s; `scores` become its slopes, times `share`.
-
-    softplus(s) = max(s, 0) + log(1 + exp(−|s|)), and the logarithms are taken at once, of a product.
-    """
-    total, product = 0.0, 1.0
-    for j in range(len(scores)):
-        score, label = float(scores[j]), float(labels[j])
-        decay = _exp(-abs(score))
-        product *= 1.0 + decay
-        total += max(score, 0.0) - label * score
-        scores[j] = share * ((1.0 if score >= 0.0 else decay) / (1.0 + decay) - label)
-    return total + float(np.log(product))
-
-
-@compiled
-def _exp(x: float) -> float:
-    """exp(x) for x ≤ 0, to the last bit or two. In plain arithmetic, so that the loop around it runs in vectors.
-
-    2^n · exp(r) with |r| ≤ ln 2 / 2: a series, and n written into the exponent's bits.
-    """
-    x = max(x, -708.0)
-    n = np.floor(x * 1.4426950408889634 + 0.5)
-    r = (x - n * 0.693145751953125) - n * 1.42860682030941723212e-6
-    high = (((((r * _C13 + _C12) * r + _C11) * r + _C10) * r + _C9) * r + _C8) * r + _C7
-    series = ((((((high * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + 0.5) * r + 1.0) * r + 1.0
-    return float(series * np.int64(np.int64(n + 1023.0) << 52).view(np.float64))
-
-
-@compiled
-def _ascend(tables: Tables, u: int, looked_up: Ints, slopes: Floats, ascent: Floats) -> None:
-    """`ascent` receives the gradient by the vector."""
-    ascent[:] = 0.0
-    for k in range(len(tables)):
-        table = tables[k]
-        for j in range(len(looked_up)):
-            r, slope = looked_up[j], slopes[j]
-            for c in range(len(ascent)):
-                ascent[c] += slope * table[u, r, c]
-
-
-@compiled
-def _by_row(looked_up: Ints, slopes: Floats, slope: Floats, count: Floats, present: Ints) -> int:
-    """How many table rows the batch looks up. They are listed in `present`; of each of them `slope` receives the
-    gradient by its score, and `count` how often it is looked up.
-    """
-    rows = 0
-    for j in range(len(looked_up)):
-        r = looked_up[j]
-        if count[r] == 0.0:
-            present[rows] = r
-            rows += 1
-        slope[r] += slopes[j]
-        count[r] += 1.0
-    return rows
-
-
-@compiled
-def _step_vector(vector: Floats, ascent: Floats, rate: float, decay: float) -> None:
-    own, left = vector.dtype.type(rate), vector.dtype.type(1.0 - rate * decay)
-    for c in range(len(vector)):
-        vector[c] = left * vector[c] - own * ascent[c]
-
-
-@compiled
-def _step_tables(
-    tables: Tables,
-    u: int,
-    vector: Floats,
-    rates: Floats,
-    weights: tuple[float, float, float],
-    decay: float,
-    present: Ints,
-    slope: Floats,
-    count: Floats,
-    found: Floats,
-) -> None:
-    """Step all tables that have a rate, and clear `slope` and `count`; values of terms on rows go to `found[1:]`."""
-    last = len(tables) - 1
-    if decay != 0.0:
-        for k in range(len(tables)):
-            _decay_others(tables[k], u, 1.0 - rates[k] * decay, count)
-    if weights[0] != 0.0 or weights[1] != 0.0 or weights[2] != 0.0:
-        _step_pair(tables[0], tables[last], u, vector, rates, weights, decay, present, slope, count, found)
-    else:
-        for k in range(len(tables)):
-            if rates[k] != 0.0:
-                _step_rows(tables[k], u, vector, rates[k], decay, present, slope)
-    for r in present:
-        slope[r] = 0.0
-        count[r] = 0.0
-
-
-@compiled
-def _decay_others(table: Floats, u: int, left: float, count: Floats) -> None:
-    """Rows that no one looked up."""
-    own = table.dtype.type(left)
-    for r in range(table.shape[1]):
-        if count[r] == 0.0:
-            for c in range(table.shape[2]):
-                table[u, r, c] *= own
-
-
-@compiled
-def _step_rows(table: Floats, u: int, vector: Floats, rate: float, decay: float, present: Ints, slope: Floats) -> None:
-    own, left = table.dtype.type(rate), table.dtype.type(1.0 - rate * decay)
-    for r in present:
-        pull = own * slope[r]
-        for c in range(len(vector)):
-            table[u, r, c] = left * table[u, r, c] - pull * vector[c]
-
-
-@compiled
-def _step_pair(
-    shared: Floats,
-    own: Floats,
-    u: int,
-    vector: Floats,
-    rates: Floats,
-    weights: tuple[float, float, float],
-    decay: float,
-    present: Ints,
-    slope: Floats,
-    count: Floats,
-    found: Floats,
-) -> None:
-    """Rows of two tables, with terms that keep them apart and the shared one small (`objectives/additive.py`)."""
-    kind = shared.dtype.type
-    apart, absolute, square = kind(weights[0]), kind(weights[1]), kind(weights[2])
-    shared_rate, own_rate = kind(rates[0]), kind(rates[1])
-    shared_left, own_left = kind(1.0 - rates[0] * decay), kind(1.0 - rates[1] * decay)
-    looked_up = 0.0
-    for r in present:
-        looked_up += count[r]
-    found[1:] = 0.0
-    for r in present:
-        share = kind(count[r] / (looked_up * len(vector)))
-        distance = size = kind(0.0)
-        for c in range(len(vector)):
-            x, y = shared[u, r, c], own[u, r, c]
-            away = y - x
-            sign = kind(1.0 if x > 0.0 else 0.0) - kind(1.0 if x < 0.0 else 0.0)
-            distance += away * away
-            size += absolute * abs(x) + square * x * x
-            pull = slope[r] * vector[c]
-            push = share * (apart + apart) * away
-            smaller = share * (absolute * sign + (square + square) * x)
-            shared[u, r, c] = x * shared_left - shared_rate * (pull + push + smaller)
-            own[u, r, c] = y * own_left - own_rate * (pull - push)
-        found[1] -= apart * share * distance
-        found[2] += share * size
-
-
-# --- two tables, one of which is reshaped, and terms on whole tables: Fed3CR ----------------------------------------
-#
-# The gradient by either table as looked at is a sum of a few outer products, its own rows scaled, and one product with
-# a d x d matrix:
-#
-#     cross-entropy   r_j u,                          r_j the summed slopes of item j
-#     L_a             a_j p − b_j x_j + w_j q         p the view's prototype, w_j = 1/|D| for j in D
-#     L_o             a product of the other table with E
-#
-# so that a step reads and writes each table a few times, where the batched form sends some seventy tensors of that size
-# through memory.
 
 
 @compiled
@@ -289,7 +40,7 @@ def train_dual_epochs(
     orders: Ints,
     lengths: Ints,
     batch_size: int,
-    liked: NDArray[np.bool_],
+    liked: Bools,
     losses: Floats,
 ) -> None:
     """All epochs of one client after another; `losses` (terms, clients) receives the means over the last one's batches.
@@ -366,8 +117,8 @@ def _of_views(
     """
     looked_up, labels = batch
     tables = (seen.reshape((1, *seen.shape)), held.reshape((1, *held.shape)))
-    loss = _slopes(vector, bias, tables, 0, looked_up, labels, slopes)
-    _ascend(tables, 0, looked_up, slopes, ascent)
+    loss = slopes_of(vector, bias, tables, 0, looked_up, labels, slopes)
+    ascend(tables, 0, looked_up, slopes, ascent)
     slope[:] = 0.0
     for j in range(len(looked_up)):
         slope[looked_up[j]] += slopes[j]

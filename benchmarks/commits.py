@@ -39,7 +39,8 @@ try:
 except ImportError:
     from confed.runs.runner import Experiment
 method, dataset = sys.argv[1:]
-known = {"known": dataset} if "known" in inspect.signature(resolve).parameters else {}
+can_be_known = "known" in inspect.signature(resolve).parameters and not dataset.startswith("synthetic:")
+known = {"known": dataset} if can_be_known else {}
 protocol = "warm" if dataset == "douban" else "strict"
 settings, data = resolve(method, dataset, protocol=protocol, **known), load(dataset)
 experiment = Experiment.prepare(settings, data)

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
+from benchmarks.measure import prepared
 from confed.clients.gateway import People
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
 from confed.random import Stream
 from confed.runs.prepare import Experiment
-from confed.runs.settings import resolve
 
 _SIDE = 2048
 _COPIED = 1 << 27
@@ -77,7 +77,7 @@ def work(experiment: Experiment) -> dict[str, float]:
 
 def limit(method: str, dataset: str, of: Mapping[str, float]) -> float:
     """Seconds of a round on a machine."""
-    needed = work(Experiment.prepare(resolve(method, dataset, known=dataset, seed=0)))
+    needed = work(prepared(method, dataset))
     return max(needed[what] / of[what] for what in needed)
 
 

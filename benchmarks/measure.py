@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks import plain
+from confed.data.recognition import in_catalogue
 from confed.data.registry import load_dataset
 from confed.data.split import Split, split
 from confed.evaluation.candidates import draw_candidates
@@ -41,14 +42,17 @@ def engine_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, An
 
     Under the method's own view, as the oracle is; ours ranks all items beside the sampled candidates.
     """
-    experiment = Experiment.prepare(resolve(name, dataset, known=dataset, options=options, seed=SEED))
-    return timed(experiment, rounds, _WARM_UP)
+    return timed(prepared(name, dataset, options=options), rounds, _WARM_UP)
 
 
 def domain_rounds(name: str, dataset: str, rounds: int, options: Mapping[str, Any]) -> dict[str, float]:
     """The same for companies. A single round is the first: on large data nobody wants to wait for another two."""
-    experiment = Experiment.prepare(resolve(name, dataset, known=dataset, protocol="warm", options=options, seed=SEED))
-    return timed(experiment, rounds, _WARM_UP if rounds > 1 else 0)
+    return timed(prepared(name, dataset, protocol="warm", options=options), rounds, _WARM_UP if rounds > 1 else 0)
+
+
+def prepared(name: str, dataset: str, **settings: Any) -> Experiment:
+    known = dataset if in_catalogue(dataset) else None
+    return Experiment.prepare(resolve(name, dataset, known=known, seed=SEED, **settings))
 
 
 def timed(experiment: Experiment, rounds: int, warm_up: int) -> dict[str, float]:
@@ -70,6 +74,7 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
 
     With terms on whole tables it would take minutes: there, clients of all lengths are timed and the rest is scaled.
     """
+    torch.set_num_threads(1)  # its operations are small: with two threads it takes longer, however they wait
     cut = split(load_dataset(dataset), STRICT, SEED)
     config: Any = method_named(name).config(dataset, {})
     federation = plain_federation(name, config, cut.items)

@@ -15,6 +15,8 @@ Ints = NDArray[np.int64]
 
 _LISTED_PER_QUESTION = 16
 """Numbers that can be listed in the time of one binary search."""
+_COUNTED = 64
+"""Numbers that are counted or put in order one by one faster than they are searched or sorted."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,27 @@ class Ragged:
 def _unique(offsets: Ints, values: Ints, new_offsets: Ints, new_values: Ints) -> None:
     found = 0
     for r in range(len(offsets) - 1):
-        ordered = np.sort(values[offsets[r] : offsets[r + 1]])
+        ordered = _in_order(values[offsets[r] : offsets[r + 1]])
         for n in range(len(ordered)):
             if n == 0 or ordered[n] != ordered[n - 1]:
                 new_values[found] = ordered[n]
                 found += 1
         new_offsets[r + 1] = found
+
+
+@compiled
+def _in_order(values: Ints) -> Ints:
+    """Ascending; a few are put in place one by one."""
+    if len(values) > _COUNTED:
+        return np.sort(values)
+    ordered = values.copy()
+    for n in range(1, len(ordered)):
+        value, place = ordered[n], n
+        while place > 0 and ordered[place - 1] > value:
+            ordered[place] = ordered[place - 1]
+            place -= 1
+        ordered[place] = value
+    return ordered
 
 
 @compiled
@@ -123,6 +140,10 @@ def _below(ordered: Ints, rank: int) -> int:
     there are k with e_k − k ≤ rank.
     """
     found, left = 0, len(ordered)
+    if left <= _COUNTED:
+        for k in range(left):
+            found += ordered[k] - k <= rank
+        return found
     while left > 0:
         half = left >> 1
         beyond = ordered[found + half] - (found + half) > rank

@@ -162,29 +162,27 @@ def _whole(history: Ragged, data: Interactions) -> Split:
 
 def _recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
     """A number per row that is larger the later the interaction counts, distinct within a user."""
-    row = np.arange(len(data))
     if data.time == "none":
         return _invented_recency(data, protocol, seed)
     time = data.frame["timestamp"].to_numpy()
     # A fixed order is the same for every seed and every copy of the data, because it depends on the pair alone.
     stream = Stream.of(0, "split/fixed") if protocol.split_ties == "fixed" else Stream.of(seed, "split/ties")
-    return _places(row, stream.bits(data.user_index, data.item_index), time)
+    return _places(stream.bits(data.user_index, data.item_index), time)
 
 
 def _invented_recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
     """Data without time: a random order, or the one that the published loader invents (D-2)."""
-    row = np.arange(len(data))
     if protocol.pseudo_time == "random":
         # By pair, not by row: a pair that occurs ten times must not have ten chances to be the latest.
-        return _places(row, Stream.of(seed, "split/hold-out").bits(data.user_index, data.item_index))
+        return _places(Stream.of(seed, "split/hold-out").bits(data.user_index, data.item_index))
     if data.pseudo_time == "file-order":
-        return row
+        return np.arange(len(data))
     _, first_row, item = np.unique(data.item_index, return_index=True, return_inverse=True)
-    return _places(row, first_row[item])
+    return _places(first_row[item])
 
 
 def _places(*keys: NDArray[Any]) -> Ints:
-    """The place of every row in the order of `keys`, the last of which counts most."""
+    """The place of every row in the order of `keys`, the last of which counts most; ties stay as they stand."""
     order = np.lexsort(keys)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))

@@ -27,7 +27,7 @@ class Additive(Backbone):
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
         weight = params["weight"]
-        return inner(rows["items"], weight) + inner(rows["own"], weight) + params["bias"]
+        return (inner(rows["items"], weight) + inner(rows["own"], weight)).add_(params["bias"])
 
     def scored_alone(self, params: Mapping[str, Tensor], rows: Tensor) -> Tensor:
         return inner(rows, params["weight"]) + params["bias"]

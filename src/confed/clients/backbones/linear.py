@@ -24,7 +24,7 @@ class LinearHead(Backbone):
         )
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
-        return inner(rows["items"], params["weight"]) + params["bias"]
+        return inner(rows["items"], params["weight"]).add_(params["bias"])
 
 
 class Scalar(Backbone):

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from papers.provenance import code_here
 from rich.console import Console
 from rich.table import Table
 
@@ -68,7 +69,12 @@ def main() -> None:
 def write_section(path: Path, name: str, section: Any) -> None:
     """A section is of one run on one machine; the file may hold sections of several runs."""
     results = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    results[name] = {"cores": torch.get_num_threads(), "torch": torch.__version__, "measured": section}
+    about = {
+        "cores": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "code": code_here("benchmarks", ":!benchmarks/results.json"),
+    }
+    results[name] = {**about, "measured": section}
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 

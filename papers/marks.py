@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 Table = Callable[[Sequence[dict[str, Any]]], str]
@@ -14,6 +15,9 @@ def rendered(text: str, tables: Mapping[str, Table], results: Sequence[dict[str,
     for name, table in tables.items():
         marked = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
         if marked.search(text):
-            made = table(results)
-            text = marked.sub(lambda m, made=made: f"{m[1]}\n{made}\n\n{m[2]}", text)
+            text = marked.sub(partial(_between, table(results)), text)
     return text
+
+
+def _between(made: str, marks: re.Match[str]) -> str:
+    return f"{marks[1]}\n{made}\n\n{marks[2]}"

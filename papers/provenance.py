@@ -35,12 +35,14 @@ def dumped(settings: Settings) -> dict[str, Any]:
     return told | {"method_options": settings.config().model_dump(mode="json")}
 
 
-def code_here() -> dict[str, Any]:
-    """The version and the commit of this code; `dirty` where files that can change a figure are not committed."""
+def code_here(*others: str) -> dict[str, Any]:
+    """The version and the commit of this code; `dirty` where files that can change a figure are not committed, those in
+    `others` among them.
+    """
     version = {"confed": confed.__version__}
     try:
         commit = _git("rev-parse", "HEAD")
-        changed = _git("status", "--porcelain", "--", "src", "papers", ":!papers/*/results.jsonl")
+        changed = _git("status", "--porcelain", "--", "src", "papers", *others, ":!papers/*/results.jsonl")
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, **version}  # a copy without history
     return {"commit": commit, **({"dirty": True} if changed else {}), **version}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confed.clients.kept_rows import KeptRows
+from confed.errors import ConfedError
 from confed.federations.states import joined_states, of_clients
 
 CLIENTS, ITEMS, WIDTH = 5, 7, 3
@@ -86,3 +87,51 @@ def test_threads_write_side_by_side_while_rows_move(threads):
         list(pool.map(work, range(clients)))
     expected = [[(client + item) * 2.0 ** (items - item) for item in range(items)] for client in range(clients)]
     torch.testing.assert_close(kept.whole(torch.arange(clients))[:, :, 0], torch.tensor(expected, dtype=torch.float64))
+
+
+def test_who_waits_for_room_finds_it_made():
+    """Threads that wait together need one longer array, not one each."""
+    kept = KeptRows(torch.zeros(400, WIDTH, dtype=torch.float64), 16)
+    rows = torch.ones(1, 20, WIDTH, dtype=torch.float64)
+
+    def work(client):
+        for start in range(0, 400, 20):
+            kept.write(torch.tensor([client]), torch.arange(start, start + 20)[None], rows)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(work, range(16)))
+    assert kept._used == 16 * 400
+    assert len(kept._rows) <= 16 * 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("changed.rows", torch.zeros(2, WIDTH + 1)),
+        ("changed.rows", torch.zeros(1, WIDTH)),
+        ("changed.items", torch.zeros(1, dtype=torch.int32)),
+        ("changed.items", torch.full((2,), ITEMS, dtype=torch.int32)),
+        ("count", torch.tensor([0, 0, 3, 0, 0])),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(name, value):
+    kept = KeptRows(START, CLIENTS)
+    kept.write(torch.tensor([2]), torch.tensor([[5, 1]]), torch.ones(1, 2, WIDTH, dtype=torch.float64))
+    with pytest.raises((ValueError, IndexError)):
+        kept.load({**kept.state(), name: value})
+
+
+def test_numbers_are_loaded_in_the_type_of_the_table():
+    kept = KeptRows(START, CLIENTS)
+    kept.write(torch.tensor([2]), torch.tensor([[5, 1]]), torch.ones(1, 2, WIDTH, dtype=torch.float64))
+    other = KeptRows(START.float(), CLIENTS)
+    other.load(kept.state())
+    assert other.whole(EVERYBODY).dtype == torch.float32
+
+
+def test_what_would_not_fit_is_refused_before_it_is_tried(monkeypatch):
+    monkeypatch.setattr("confed.clients.kept_rows._MOST", 1)
+    kept = KeptRows(START, CLIENTS)
+    with pytest.raises(ConfedError, match="can keep 1"):
+        kept.write(torch.tensor([2]), torch.tensor([[5, 1]]), torch.ones(1, 2, WIDTH, dtype=torch.float64))
+    assert len(kept.state()["changed.rows"]) == 0

@@ -13,3 +13,5 @@ class Outcome:
     how: str
     slowest_step: float | None = None
     """Seconds, of a case that runs more than one program or is many cases in one."""
+    undisturbed: float = 0.0
+    """Seconds that a step takes where nothing is in its way: only what is more can be a hang."""

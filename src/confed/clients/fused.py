@@ -1,4 +1,4 @@
-"""Which local procedures a compiled loop computes, and how it is told (`kernels.py`): cross-entropy and plain SGD on a
+"""Which local procedures a compiled loop computes, and how it is told (`kernels/`): cross-entropy and plain SGD on a
 score s = vector · Σ_k table_k[row] + bias, with FedRAP's two terms on the rows of a batch where there are two tables.
 """
 

@@ -1,4 +1,4 @@
-"""Fed3CR's local training by a compiled loop (`kernels.py`): which procedures it computes, and how it is told.
+"""Fed3CR's local training by a compiled loop (`kernels/`): which procedures it computes, and how it is told.
 
 The counterpart of `fused.py` for `DualTable` on a score s_j = vector · (C^E_j + V_j) + bias, whose parameters all take
 one SGD step a batch; both terms, the transfer and its network are in closed form there.

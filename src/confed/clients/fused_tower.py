@@ -1,4 +1,4 @@
-"""FedNCF's local training by a compiled loop (`kernels.py`): which procedures it computes, and how it is told.
+"""FedNCF's local training by a compiled loop (`kernels/`): which procedures it computes, and how it is told.
 
 The counterpart of `fused.py` for `NeuMF` with a tower, whose parameters all take one step of Adam a batch.
 """

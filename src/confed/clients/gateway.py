@@ -19,6 +19,7 @@ from confed.clients.cohort import Cohort, stored_scores
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
+from confed.copies import copied
 from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
 from confed.federations.gateway import Cards, Gateway
@@ -53,9 +54,10 @@ class People(Gateway):
         filters: Chain = NO_FILTERS,
         *,
         chunk: int | None = None,
+        rounds: int = 1,
         copies: int = 1,
     ) -> None:
-        """`copies` of what clients keep will be held at once in the end, by whoever remembers earlier rounds."""
+        """`copies` of what clients keep after so many `rounds` will be held at once, by whoever remembers earlier."""
         self.backbone = backbone
         self.procedure = procedure
         self.agreement = agreement
@@ -64,7 +66,15 @@ class People(Gateway):
         self.ids = torch.from_numpy(data.ids)
         self.seed = seed
         self.chunk = chunk
-        self.store = ClientStore(backbone, data.users, seed, agreement.dtype, whole=procedure.dense, copies=copies)
+        self.store = ClientStore(
+            backbone,
+            data.users,
+            seed,
+            agreement.dtype,
+            whole=procedure.dense,
+            touched=touched_rows(data, procedure, rounds),
+            copies=copies,
+        )
 
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
         card = cards.get(ONLY)
@@ -93,6 +103,11 @@ class People(Gateway):
 
     def state(self) -> dict[str, Tensor]:
         return {f"client.{name}": value for name, value in self.store.state().items()}
+
+    def serving_copies(self) -> dict[str, Tensor]:
+        """Rows that changed are collected in copies anyway."""
+        dense = copied({f"client.{name}": value for name, value in self.store.tensors.items()})
+        return self.state() | dense if self.store.by_row else dense
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         self.store.load({name.removeprefix("client."): value for name, value in state.items()})
@@ -183,6 +198,12 @@ class People(Gateway):
                 )
                 others = f" ({len(bad)} client(s) of this chunk)"
                 raise diverged(f"the {what} of {{client}}", value, remedy + others, client)
+
+
+def touched_rows(data: TrainingData, procedure: Procedure, rounds: int) -> int:
+    """Rows of an item table that all clients together touch in so many rounds, at most: others are drawn in each."""
+    each = data.positives.lengths * (1 + rounds * (procedure.negatives + math.ceil(procedure.virtual)))
+    return int(np.minimum(each, data.items).sum())
 
 
 def _some_of(marked: NDArray[np.bool_], size: int) -> Iterator[Tensor | slice]:

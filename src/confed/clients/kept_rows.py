@@ -2,7 +2,7 @@
 
 All clients begin with the same table, and touch a small part of it in a round. A row that was never touched is what it
 was at the start, times what decay has made of everything since: one number a client. Where a row that changed lies is
-told by a number for every client and item, which takes a d-th of what whole tables would.
+told by a number for every client and item: of rows of d numbers in float32 a d-th of what whole tables would take.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.compiled import compiled
+from confed.errors import ConfedError
 from confed.room import require_room
 
 Floats = NDArray[np.floating]
@@ -24,6 +25,7 @@ Ints = NDArray[np.int64]
 Slots = NDArray[np.int32]
 
 _GROWTH = 1.5
+_MOST = 2**31 - 1
 _NEVER = -1
 PLACE_BYTES = 4
 """Of a client and an item: where its row lies."""
@@ -54,7 +56,7 @@ class KeptRows:
         return self.read(clients, torch.arange(len(self.start)).expand(len(clients), -1).contiguous())
 
     def write(self, clients: Tensor, index: Tensor, rows: Tensor) -> None:
-        """Replace rows `index` (clients, n); padding is passed over."""
+        """Replace rows `index` (clients, n), of a client each once; padding is passed over."""
         places, items = clients.numpy(), index.numpy()
         with self._writing(_count_new(self._slots, places, items)) as first:
             _write(self._slots, self._rows, places, items, rows.contiguous().numpy(), first)
@@ -73,8 +75,8 @@ class KeptRows:
         with self._turn:
             first = self._used
             self._used += new
+            self._turn.wait_for(lambda: self._used <= len(self._rows) or self._writers == 0)
             if self._used > len(self._rows):
-                self._turn.wait_for(lambda: self._writers == 0)
                 self._grow()
             self._writers += 1
         try:
@@ -85,26 +87,33 @@ class KeptRows:
                 self._turn.notify_all()
 
     def _grow(self) -> None:
-        size, width = max(self._used, int(_GROWTH * len(self._rows))), self.start.shape[1]
-        require_room(f"{size:,} rows of tables that clients keep", size * width * self._rows.itemsize, "lower `dim`")
-        longer = np.empty((size, width), self._rows.dtype)
+        size = max(self._used, min(int(_GROWTH * len(self._rows)), self._slots.size))
+        if size > _MOST:
+            raise ConfedError(f"clients keep {size:,} rows of tables, and can keep {_MOST:,}: use fewer users or items")
+        both = (size + len(self._rows)) * self.start.shape[1] * self._rows.itemsize
+        require_room(f"{size:,} rows of tables that clients keep", both, "use fewer users or items, or a smaller `dim`")
+        longer = np.empty((size, self.start.shape[1]), self._rows.dtype)
         longer[: len(self._rows)] = self._rows
         self._rows = longer
 
     def state(self) -> dict[str, Tensor]:
         """Of every client how many rows changed; client after client which, in ascending order, and what they are."""
         count = (self._slots != _NEVER).sum(axis=1)
-        items, rows = np.empty(self._used, np.int32), np.empty((self._used, self.start.shape[1]), self._rows.dtype)
+        items = np.empty(count.sum(), np.int32)
+        rows = np.empty((len(items), self.start.shape[1]), self._rows.dtype)
         _collect(self._slots, self._rows, items, rows)
         arrays = {"count": count, "changed.items": items, "changed.rows": rows}
-        return {"scale": self.scale, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
+        return {"scale": self.scale.clone(), **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
+        count, items, rows = (state[name] for name in ("count", "changed.items", "changed.rows"))
+        owner = np.repeat(np.arange(len(self._slots)), count.numpy())
+        if rows.shape != (len(owner), self.start.shape[1]) or items.shape != (len(owner),):
+            raise ValueError(f"{len(owner)} rows that changed, and {tuple(rows.shape)} of {tuple(items.shape)} items")
         self.scale.copy_(state["scale"])
         self._slots.fill(_NEVER)
-        owner = np.repeat(np.arange(len(self._slots)), state["count"].numpy())
-        self._slots[owner, state["changed.items"].numpy()] = np.arange(len(owner), dtype=np.int32)
-        self._rows, self._used = state["changed.rows"].numpy().copy(), len(owner)
+        self._slots[owner, items.numpy()] = np.arange(len(owner), dtype=np.int32)
+        self._rows, self._used = rows.to(self.start.dtype).numpy().copy(), len(owner)
 
 
 @compiled

@@ -71,7 +71,7 @@ class Adam(Optimiser):
         scale = shaped(-rates / (1 - self.beta1**steps), gradient)
         correction = shaped((1 - self.beta2**steps).rsqrt(), gradient)
         epsilon = torch.tensor(self.epsilon, dtype=gradient.dtype)
-        # Few passes over memory: this line and the two above are what a round of FedNCF spends its time on.
+        # Few passes over memory: this line and the two above are what a step spends its time on.
         denominator = torch.addcmul(epsilon, second.sqrt(), correction)
         param[: len(gradient)].addcmul_(torch.div(first, denominator, out=denominator), scale)
 

@@ -12,6 +12,7 @@ from confed.clients.backbones import Backbone, ParamSpec
 from confed.clients.kept_rows import PLACE_BYTES, KeptRows
 from confed.copies import require_room_for_copies
 from confed.messages import Push
+from confed.room import require_room
 
 
 class ClientStore:
@@ -27,12 +28,13 @@ class ClientStore:
         dtype: torch.dtype,
         *,
         whole: bool = False,
+        touched: int = 0,
         copies: int = 1,
     ) -> None:
-        """`whole`: item tables are trained as a whole. `copies` of everything will be held at once in the end: this
-        one, and what its owner remembers.
+        """`whole`: item tables are trained as a whole; else all clients will have `touched` so many rows in the end.
+        `copies` of everything will be held at once then: this one, and what its owner remembers.
         """
-        require_memory(backbone, clients, dtype, whole=whole, copies=copies)
+        require_memory(backbone, clients, dtype, whole=whole, touched=touched, copies=copies)
         dense, by_row = _kinds(backbone, whole=whole)
         self.tensors = {spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone() for spec in dense}
         self.by_row = {spec.name: KeptRows(spec.initial(seed, dtype), clients) for spec in by_row}
@@ -59,7 +61,7 @@ class ClientStore:
             self.tensors[name].index_copy_(0, clients, value)
 
     def read_rows(self, name: str, clients: Tensor, index: Tensor) -> Tensor:
-        """Rows `index` (clients, n) of a kept table; padding reads the last row, which nobody will look up."""
+        """Rows `index` (clients, n) of a kept table; padding reads something that nobody will look up."""
         if name in self.by_row:
             return self.by_row[name].read(clients, index)
         table, flat = self._flat(name, clients, index.clamp(max=self._items[name] - 1))
@@ -98,13 +100,16 @@ class ClientStore:
         return table.view(-1, table.shape[-1]), flat
 
 
-def require_memory(backbone: Backbone, clients: int, dtype: torch.dtype, *, whole: bool, copies: int) -> None:
-    """Kept item tables grow with clients x items: say so before the machine does."""
+def require_memory(
+    backbone: Backbone, clients: int, dtype: torch.dtype, *, whole: bool, touched: int, copies: int
+) -> None:
+    """Kept item tables grow with clients x items, or with the rows that are touched: say so before the machine does."""
     dense, by_row = _kinds(backbone, whole=whole)
-    values = sum(math.prod(spec.shape) for spec in dense) * dtype.itemsize
-    places = sum(spec.shape[0] for spec in by_row) * PLACE_BYTES
-    remedy = "use fewer users or items, or a smaller `dim`"
-    require_room_for_copies(f"what {clients:,} clients keep", clients * (values + places), copies, remedy)
+    values = clients * sum(math.prod(spec.shape) for spec in dense) + touched * sum(spec.shape[1] for spec in by_row)
+    places = clients * sum(spec.shape[0] for spec in by_row) * PLACE_BYTES
+    what, remedy = f"what {clients:,} clients keep", "use fewer users, items or rounds, or a smaller `dim`"
+    require_room_for_copies(what, values * dtype.itemsize, copies, remedy)
+    require_room(what, values * dtype.itemsize + places, remedy)
 
 
 def _kinds(backbone: Backbone, *, whole: bool) -> tuple[list[ParamSpec], list[ParamSpec]]:

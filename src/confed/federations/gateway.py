@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
+from confed.copies import copied
 from confed.data.interactions import ONLY
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
@@ -60,3 +61,7 @@ class Gateway(Stateful):
     def serving_state(self) -> dict[str, Tensor]:
         """What scores depend on."""
         return self.state()
+
+    def serving_copies(self) -> dict[str, Tensor]:
+        """The same, whatever the next round makes of it."""
+        return copied(self.serving_state())

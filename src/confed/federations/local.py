@@ -45,5 +45,5 @@ class LocalFederation(Federation):
         """And `load` takes it."""
 
     def serving_state(self) -> dict[str, Tensor]:
-        self.state()  # what was pushed arrives
-        return self.site.serving_state()
+        (with_push,) = self._with_push([{}])
+        return self.site.serving_state(**with_push)

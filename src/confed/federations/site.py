@@ -72,7 +72,7 @@ class Site:
         self._receive(push)
         self._uploads = []
         if self.rebuilt:
-            self._before = copied(self.gateway.serving_state())
+            self._before = self.gateway.serving_copies()
         cards = self._cards() if examine else {}
         uploads = self.gateway.train(number, download, clients, cards)
         sums, loss, filtered = self._collected(number, uploads, download, self.gateway.ids[clients])
@@ -112,9 +112,10 @@ class Site:
         """What those of each group who are here changed in the tensors `names`."""
         return [{name: self._partial(name, group) for name in names} for group in groups]
 
-    def serving_state(self) -> dict[str, Tensor]:
+    def serving_state(self, push: Push | None = None) -> dict[str, Tensor]:
         """What serving the last round takes of what is here, in copies."""
-        return copied(self._before if self.rebuilt else self.gateway.serving_state())
+        self._receive(push)
+        return copied(self._before) if self.rebuilt else self.gateway.serving_copies()
 
     def state(self, push: Push | None) -> dict[str, Tensor]:
         """What the next round depends on of what is here, not in copies."""

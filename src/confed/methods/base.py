@@ -51,6 +51,8 @@ class Terms:
     """Clients trained at once, where a method trains many."""
     view: View | None = None
     """By which it is to be judged, if that was asked for; else its own."""
+    rounds: int = 1
+    """How many there will be: what clients keep may grow with them."""
 
     @property
     def number_type(self) -> torch.dtype:

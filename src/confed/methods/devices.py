@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
-from confed.clients.gateway import People
+from confed.clients.gateway import People, touched_rows
 from confed.clients.objectives import BCE, SaturatingBCE, Term
 from confed.clients.optim import OPTIMISERS
 from confed.clients.procedures import Procedure
@@ -195,8 +195,14 @@ class DeviceMethod(FederatedMethod):
     def check(self, terms: Terms, cut: AnySplit) -> None:
         """Without what clients keep, which may be much."""
         pieces = self._pieces(terms, cut.items)
-        whole = pieces.procedure.dense
-        require_memory(pieces.backbone, cut.users, terms.number_type, whole=whole, copies=pieces.copies)
+        require_memory(
+            pieces.backbone,
+            cut.users,
+            terms.number_type,
+            whole=pieces.procedure.dense,
+            touched=touched_rows(cut.parts[ONLY].training, pieces.procedure, terms.rounds),
+            copies=pieces.copies,
+        )
         self.server(terms, Roster.of(cut))
 
     def server(self, terms: Terms, roster: Roster) -> Server:
@@ -225,6 +231,7 @@ class DeviceMethod(FederatedMethod):
             terms.seed,
             pieces.filters,
             chunk=terms.chunk,
+            rounds=terms.rounds,
             copies=pieces.copies,
         )
 

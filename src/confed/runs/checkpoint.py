@@ -21,7 +21,7 @@ from confed.seals import Sealed, read_text, sealed_json, unsealed_json
 from confed.tensors import load_sealed, save_sealed
 
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 """Of the manifest; a later confed that changes it counts on."""
 
 

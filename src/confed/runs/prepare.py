@@ -106,7 +106,8 @@ def sample_for(settings: Settings, cut: AnySplit) -> dict[str, int] | None:
 
 
 def terms_of(settings: Settings) -> Terms:
-    return Terms(settings.config(), settings.seed, settings.dtype, settings.chunk, settings.protocol.view)
+    how = (settings.seed, settings.dtype, settings.chunk, settings.protocol.view, settings.rounds)
+    return Terms(settings.config(), *how)
 
 
 def _loaded(settings: Settings) -> Interactions | Domains:

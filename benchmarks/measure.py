@@ -74,7 +74,8 @@ def oracle_round(name: str, dataset: str) -> dict[str, float]:
 
     With terms on whole tables it would take minutes: there, clients of all lengths are timed and the rest is scaled.
     """
-    torch.set_num_threads(1)  # its operations are small: with two threads it takes longer, however they wait
+    if name not in _DENSE:
+        torch.set_num_threads(1)  # operations on a batch are so small that two threads take longer, however they wait
     cut = split(load_dataset(dataset), STRICT, SEED)
     config: Any = method_named(name).config(dataset, {})
     federation = plain_federation(name, config, cut.items)

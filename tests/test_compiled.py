@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -36,3 +37,20 @@ def test_a_change_of_what_is_imported_is_noticed(tmp_path):
         said.append(run.stdout.strip())
     assert said == ["1", "1", "222"]
     assert list((tmp_path / "__pycache__").glob("above.asked*.nbc"))
+
+
+def test_code_that_was_kept_gives_what_it_gave_when_it_was_compiled(tmp_path):
+    """To the last bit, of a loop whose parts lie in several files."""
+    script = """
+import confed
+run = confed.run("cofedrec", "synthetic:users=30,items=50,interactions_per_user=10", rounds=3,
+                 options={"dim": 4, "batch_size": 32})
+print([line["loss"].hex() for line in run.lines])
+"""
+    said = []
+    for _ in range(2):
+        command, env = [sys.executable, "-c", script], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+        run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+        said.append(run.stdout)
+    assert said[0] == said[1] and "0x1." in said[0]
+    assert list((tmp_path / "kept").rglob("*.nbc"))

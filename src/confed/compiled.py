@@ -16,9 +16,11 @@ def compiled(function: Function) -> Function:
     """Machine code on first use, kept beside the source like a .pyc file; other threads run meanwhile.
 
     Sums may be reordered, so that they are vectorised, and multiplications fused; NaN and infinity keep their meaning.
+    What it calls becomes part of it. Else code that was kept would take any copy of what it calls that is loaded,
+    compiled for another caller, whose sums may be in another order: a resumed run would differ in the last bit.
     """
-    make = numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-    made = make(function)
+    fast = {"reassoc", "contract", "nsz"}
+    made = numba.njit(nogil=True, cache=True, forceinline=True, fastmath=fast, error_model="numpy")(function)
     sources = _sources(function, set())
     if len(sources) > 1:
         _keep_until_one_changes(made, sources)

@@ -19,9 +19,10 @@ from typing import Any
 import torch
 
 from benchmarks.measure import prepared
-from confed.clients.gateway import People
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
+from confed.data.shares import Share
+from confed.methods.devices import DeviceMethod
 from confed.random import Stream
 from confed.runs.prepare import Experiment
 
@@ -59,8 +60,9 @@ def of_a_row(method: str, width: int, procedure: Procedure, tower: tuple[int, ..
 
 def work(experiment: Experiment) -> dict[str, float]:
     """Operations and bytes of one round with everybody, ranked under one view."""
-    gateway: Any = experiment.trainer().federation.site.gateway  # type: ignore[attr-defined]
-    assert isinstance(gateway, People)
+    method = experiment.method
+    assert isinstance(method, DeviceMethod)
+    gateway = method.gateway(experiment.terms, Share.of(experiment.cut))
     procedure, data = gateway.procedure, gateway.data
     tables = gateway.backbone.named(role="item")
     width = tables[0].shape[1]

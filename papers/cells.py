@@ -28,7 +28,7 @@ from confed.data.recognition import in_catalogue
 from confed.errors import DivergedError
 from confed.evaluation.metrics import Ranks
 from confed.runs.folder import RunFolder
-from confed.runs.settings import Settings, resolve, settled
+from confed.runs.settings import Settings, has_views, resolve, settled
 from papers.provenance import code_here, record
 from papers.results import Results
 
@@ -65,7 +65,7 @@ class Cell:
     def said(self) -> dict[str, Any]:
         """What `confed.run` is told beside method and dataset."""
         said = {"protocol": self.protocol, "rounds": self.rounds, "seed": self.seed, "options": dict(self.options)}
-        return said | dict(self.settings)
+        return said | {"all_views": has_views(self.method, self.options)} | dict(self.settings)
 
 
 def settings_of(cell: Cell, facts: Mapping[str, float] | None = None) -> Settings:

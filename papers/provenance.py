@@ -17,9 +17,9 @@ from confed.errors import ConfedError
 from confed.runs.settings import Settings
 
 ROOT = Path(__file__).parent.parent
-NO_FIGURE = {"content_hash", "facts", "engine", "workers", "address", "chunk", "checkpoint_seconds"}
-"""Settings that change no figure; the hash, which is compared with the catalogue instead; and facts of the data, which
-say again what today's settings make of them.
+NO_FIGURE = {"content_hash", "facts", "engine", "workers", "address", "chunk", "checkpoint_seconds", "all_views"}
+"""Settings that change no figure, though more views give more of them; the hash, which is compared with the catalogue
+instead; and facts of the data, which say again what today's settings make of them.
 """
 
 Record = dict[str, Any]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 # Read when torch is loaded, which is later: after each of their tasks OpenMP's threads would spin for some time, on a
 # core that whatever comes next needs.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# And memory for the tables of a chunk of clients would come in pages of 4 KB, ten thousand a round.
+os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
     from confed.data.domains import Domains

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from confed.clients.backbones import Dot, LinearHead, NeuMF
-from confed.clients.cohort import Cohort
+from confed.clients.backbones import Additive, Dot, LinearHead, NeuMF
+from confed.clients.cohort import Cohort, item_rows
 from confed.clients.fused import fusable
 from confed.clients.objectives import BCE, SaturatingBCE
 from confed.clients.procedures import Procedure, Step
@@ -50,6 +50,22 @@ def test_fused_equals_batched(case, batch_size, dtype, tolerance):
     torch.testing.assert_close(fused.tables, batched.tables, **close)
     torch.testing.assert_close(fused.params, batched.params, **close)
     assert not torch.equal(before, fused.tables["items"])
+
+
+@pytest.mark.parametrize("backbone", [LINEAR, DOT, Additive(ITEMS, 3, 1.0)], ids=["linear", "dot", "two tables"])
+@pytest.mark.parametrize("some", [slice(None), slice(1, 4), torch.tensor([5, 0])], ids=["all", "a stretch", "a few"])
+def test_own_rows_are_scored_as_the_backbone_does_and_others_as_they_were_downloaded(backbone, some):
+    trained = cohort(backbone, torch.float64)
+    for table in trained.tables.values():
+        table.add_(torch.randn(table.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))
+    found = trained.scores(some)
+    for row, client in enumerate(torch.arange(USERS)[some].tolist()):
+        params = {name: value[client : client + 1] for name, value in trained.params.items()}
+        own = {name: table[client : client + 1] for name, table in trained.tables.items()}
+        whole = item_rows(backbone, trained.store, trained.download, trained.clients[client : client + 1])
+        expected, touched = backbone.logits(params, whole)[0], trained.rows.touched[client]
+        expected[touched[touched < ITEMS]] = backbone.logits(params, own)[0][touched < ITEMS]
+        torch.testing.assert_close(found[row], expected)
 
 
 def test_large_scores_neither_overflow_nor_lose_their_gradient():

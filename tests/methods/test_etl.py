@@ -143,7 +143,7 @@ def data():
 @pytest.mark.parametrize("name", ["etl", "etl-f", "etl-fc"])
 def test_a_run_from_data_to_recommendations(name, data, tmp_path):
     options = {"dim": 4, "batch_size": 8, **FEW}
-    run = confed.run(name, data, rounds=2, options=options, out=tmp_path)
+    run = confed.run(name, data, rounds=2, options=options, out=tmp_path, all_views=name != "etl")
     assert len(run.lines) == 2
     assert set(run.summary["views"]) == ({"global"} if name == "etl" else {"local", "global"})
     found = run.recommend(data["b"].users[0], 5, domain="b")

@@ -23,7 +23,8 @@ OPTIONS |= {"init_deviation": 0.1, "negatives": 30, "more_negatives": []}
 @cache
 def run(method, folder, **options):
     data = synthetic_domains(**WORLD)
-    return confed.run(method, data, rounds=6, options={**OPTIONS, **options}, out=folder)
+    several = options.get("variant") != "alone"
+    return confed.run(method, data, rounds=6, options={**OPTIONS, **options}, out=folder, all_views=several)
 
 
 @pytest.fixture(scope="module")

@@ -183,7 +183,7 @@ NOISE, USERS = "Noise on what companies send", "How the companies see their user
 def silo_run(tmp_path_factory):
     options = {**FEW, "dim": 8, "upload_clip": 1.0, "upload_noise": 0.5}
     out = tmp_path_factory.mktemp("runs")
-    return confed.run("fppdm++", tiny_domains.domains(), out=out, rounds=2, options=options)
+    return confed.run("fppdm++", tiny_domains.domains(), out=out, rounds=2, options=options, all_views=True)
 
 
 def test_a_run_between_companies_shows_domains_noise_and_users(silo_run):

@@ -138,6 +138,14 @@ def test_in_a_comparison_those_with_devices_take_the_chunk(tmp_path):
     assert taken == {"popularity": None, "pfedrec": 8}
 
 
+def test_in_a_comparison_those_with_several_views_rank_all(tmp_path):
+    data, options = tiny.interactions(), {"negatives": 15, "cutoffs": [5]}
+    pooled = confed.compare(["pfedrec", "ease"], data, rounds=2, all_views=True, options=options, out=tmp_path)
+    assert [set(one["views"]) for one in pooled] == [{"local", "global"}, {"global"}]
+    with pytest.raises(ConfedError, match="all_views does nothing here"):
+        confed.compare(["ease", "popularity"], data, all_views=True, options=options)
+
+
 def test_more_rounds_are_run_also_where_patience_had_ended_the_run(tmp_path):
     data, few = "synthetic:users=40,items=80,seed=2", {"negatives": 20}
     ended = confed.run("popularity", data, rounds=30, patience=2, options=few, out=tmp_path)

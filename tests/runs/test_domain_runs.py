@@ -92,7 +92,7 @@ def test_cold_users(tmp_path):
     options = SMALL | {"negatives": 20, "select_metric": "mrr@21"}
     options.pop("more_negatives")
     data = "synthetic:domains=2,users=100,items=60,interactions_per_user=10"
-    summary = run(tmp_path, data=data, options=options, protocol="cold").summary
+    summary = run(tmp_path, data=data, options=options, protocol="cold", all_views=True).summary
     assert set(summary["views"]) == {"local", "global"}
     assert all("mrr@21" in metrics for metrics in summary["domains"].values())
 

@@ -57,12 +57,26 @@ def strip(lines):
 
 
 def test_the_reported_round_is_the_best_on_validation(tmp_path):
-    summary, folder = start(tmp_path, settings())
+    summary, folder = start(tmp_path, settings(all_views=True))
     values = [line["views"]["local"]["validation"]["ndcg@10"] for line in folder.metrics()]
     assert summary["best_round"] == values.index(max(values)) + 1
     best = folder.metrics()[summary["best_round"] - 1]
     assert summary["hr@10"] == best["views"]["local"]["test"]["hr@10"]
     assert summary["views"]["global"]["hr@10"] == best["views"]["global"]["test"]["hr@10"]
+
+
+def test_other_views_are_ranked_if_they_are_asked_for_and_change_nothing(tmp_path):
+    one, other = (start(tmp_path / str(asked), settings(all_views=asked)) for asked in (False, True))
+    for line, more in zip(one[1].metrics(), other[1].metrics(), strict=True):
+        assert list(line["views"]) == ["local"] and list(more["views"]) == ["local", "global"]
+        assert line["views"]["local"] == more["views"]["local"]
+    assert list(one[0]["views"]) == ["local"] and one[0]["best_round"] == other[0]["best_round"]
+
+
+@pytest.mark.parametrize(("method", "options"), [("fedmf", {}), ("ease", {}), ("fppdm", {"variant": "alone"})])
+def test_where_there_is_one_view_others_cannot_be_asked_for(method, options):
+    with pytest.raises(ConfedError, match=r"all_views does nothing here, leave it out: .* under one view only"):
+        resolve(method, "tiny", options=options, all_views=True)
 
 
 @pytest.mark.parametrize(("ties", "expected"), [("earliest", 1), ("latest", 4)])

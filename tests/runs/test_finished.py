@@ -109,7 +109,8 @@ def test_what_is_asked_of_a_domain_names_one(tmp_path):
 def kept_nowhere(tmp_path, monkeypatch):
     """A run that nobody asked to keep, made in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    return confed.run("pfedrec", tiny.interactions(), rounds=2, options={"dim": 4, "negatives": 15, "cutoffs": [5]})
+    options = {"dim": 4, "negatives": 15, "cutoffs": [5]}
+    return confed.run("pfedrec", tiny.interactions(), rounds=2, options=options, all_views=True)
 
 
 def test_nothing_is_written_that_nobody_asked_for(kept_nowhere, tmp_path):

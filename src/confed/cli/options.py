@@ -86,6 +86,12 @@ class Training(ReadingOptions, total=False):
             "--eval-users", min=1, help="Rank a sample of so many users in every evaluation, everybody in the end."
         ),
     ]
+    all_views: Annotated[
+        bool,
+        typer.Option(
+            "--all-views", help="Rank under every view of the method, not only under the one that it is judged by."
+        ),
+    ]
     min_interactions: Annotated[
         int, typer.Option("--min-interactions", min=1, help="Drop users with fewer interactions.")
     ]

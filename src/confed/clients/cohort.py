@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.clients.backbones import Backbone, DualTable, NeuMF
-from confed.clients.fused import fusable, train_fused
+from confed.clients.fused import fusable, score_fused, train_fused
 from confed.clients.fused_dual import fusable_dual, train_dual
 from confed.clients.fused_tower import fusable_tower, train_tower
 from confed.clients.objectives import Batch, Whole
@@ -350,14 +350,18 @@ class Cohort:
             positives = self.rows.positives.take(np.arange(len(self.clients))[some])
             liked = marked(positives, next(iter(tables.values())).shape[1])
             return self.backbone.logits(params, self.backbone.look(params, tables, liked))
-        touched = self.backbone.logits(params, {name: table[some] for name, table in self.tables.items()})
+        tables = {name: table[some] for name, table in self.tables.items()}
         if self.rows.whole:
-            return touched
+            return self.backbone.logits(params, tables)
         everything = item_rows(self.backbone, self.store, self.download, self.clients[some])
         for name in self.scale.keys() & self.download.tables.keys():  # kept tables are scaled already
             everything[name] = everything[name] * self.scale[name][some, None, None].to(everything[name].dtype)
         logits = self.backbone.logits(params, everything).contiguous()
-        _put(logits.numpy(), self.rows.touched[some].numpy(), touched.numpy())
+        touched = self.rows.touched[some]
+        if self.backbone.bilinear:
+            score_fused(self.backbone.bilinear, params, tables, touched, logits)
+        else:
+            _put(logits.numpy(), touched.numpy(), self.backbone.logits(params, tables).numpy())
         return logits
 
     def whole_tables(self) -> dict[str, Tensor]:

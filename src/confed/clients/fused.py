@@ -1,5 +1,6 @@
 """Which local procedures a compiled loop computes, and how it is told (`kernels/`): cross-entropy and plain SGD on a
-score s = vector · Σ_k table_k[row] + bias, with FedRAP's two terms on the rows of a batch where there are two tables.
+score s = vector · Σ_k table_k[row] + bias, with FedRAP's two terms on the rows of a batch where there are two tables;
+and that score itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.clients.backbones import Backbone, Bilinear
-from confed.clients.kernels import train_epoch
+from confed.clients.kernels import put_scores, train_epoch
 from confed.clients.objectives import BCE, Term
 from confed.clients.objectives.additive import Apart, Small
 from confed.clients.optim import per_client
@@ -20,6 +21,8 @@ from confed.clients.pace import Pace
 from confed.clients.procedures import Procedure, Step
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
+
+Floats = NDArray[np.floating]
 
 _TERMS = (BCE.name, Apart.name, Small.name)
 
@@ -68,14 +71,13 @@ def train_fused(
     the rows that are not here.
     """
     clients, terms = len(rows.clients), procedure.steps[-1].terms
-    vector = params[form.vector]
-    bias = params[form.bias] if form.bias else vector.new_zeros(clients, 1)
+    vector, bias = _vector_and_bias(form, params)
     pace = Pace(clients, procedure)
     factor, scales, losses = np.ones(clients), np.ones((len(form.tables), clients)), np.zeros((3, clients))
     for epoch in range(procedure.epochs):
         train_epoch(
-            vector.numpy(),
-            bias.numpy(),
+            vector,
+            bias,
             tuple(tables[name].numpy() for name in form.tables),
             _rates(form, procedure, rows.clients),
             _weights(terms, round_),
@@ -95,6 +97,20 @@ def train_fused(
     named = dict(zip(_TERMS, torch.from_numpy(losses), strict=True))
     decayed = dict(zip(form.tables, torch.from_numpy(scales), strict=True)) if procedure.weight_decay else {}
     return {term.name: named[term.name] for term in terms}, decayed
+
+
+def score_fused(
+    form: Bilinear, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], items: Tensor, scores: Tensor
+) -> None:
+    """Put the scores of each client's table rows, which are those of `items`, into its `scores` (clients, items)."""
+    own = tuple(tables[name].numpy() for name in form.tables)
+    put_scores(*_vector_and_bias(form, params), own, items.numpy(), scores.numpy())
+
+
+def _vector_and_bias(form: Bilinear, params: Mapping[str, Tensor]) -> tuple[Floats, Floats]:
+    vector = params[form.vector]
+    bias = params[form.bias] if form.bias else vector.new_zeros(len(vector), 1)
+    return vector.numpy(), bias.numpy()
 
 
 def _rates(form: Bilinear, procedure: Procedure, clients: NDArray[np.int64]) -> NDArray[np.float64]:

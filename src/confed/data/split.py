@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from confed.compiled import compiled
 from confed.data.interactions import ONLY, Interactions
 from confed.errors import ConfedError
 from confed.protocol import Protocol
@@ -131,9 +132,9 @@ class Split(Cut):
 def split(data: Interactions, protocol: Protocol, seed: int) -> Split:
     """Cut `data` for `protocol`; only seeded ties and random hold-outs depend on `seed`."""
     users, items = data.user_index, data.item_index
-    oldest_first = np.lexsort((_recency(data, protocol, seed), users))
+    oldest_first = np.lexsort((*_recency(data, protocol, seed), users))
     if protocol.dedupe:
-        oldest_first = oldest_first[_last_of_each_pair(users[oldest_first], items[oldest_first])]
+        oldest_first = oldest_first[_last_of_each_pair(users[oldest_first], items[oldest_first], data.n_items)]
     history = Ragged.group(users[oldest_first], items[oldest_first], data.n_users)
     if not protocol.measures:
         return _whole(history, data)
@@ -160,40 +161,35 @@ def _whole(history: Ragged, data: Interactions) -> Split:
     return Split(TrainingData(data.n_items, history, own), own, data.users, data.items, nothing, nothing)
 
 
-def _recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
-    """A number per row that is larger the later the interaction counts, distinct within a user."""
+def _recency(data: Interactions, protocol: Protocol, seed: int) -> tuple[NDArray[Any], ...]:
+    """Numbers per row that are larger the later the interaction counts; the last ones count most."""
     if data.time == "none":
         return _invented_recency(data, protocol, seed)
     time = data.frame["timestamp"].to_numpy()
     # A fixed order is the same for every seed and every copy of the data, because it depends on the pair alone.
     stream = Stream.of(0, "split/fixed") if protocol.split_ties == "fixed" else Stream.of(seed, "split/ties")
-    return _places(stream.bits(data.user_index, data.item_index), time)
+    return stream.bits(data.user_index, data.item_index), time
 
 
-def _invented_recency(data: Interactions, protocol: Protocol, seed: int) -> Ints:
+def _invented_recency(data: Interactions, protocol: Protocol, seed: int) -> tuple[NDArray[Any], ...]:
     """Data without time: a random order, or the one that the published loader invents (D-2)."""
     if protocol.pseudo_time == "random":
         # By pair, not by row: a pair that occurs ten times must not have ten chances to be the latest.
-        return _places(Stream.of(seed, "split/hold-out").bits(data.user_index, data.item_index))
+        return (Stream.of(seed, "split/hold-out").bits(data.user_index, data.item_index),)
     if data.pseudo_time == "file-order":
-        return np.arange(len(data))
+        return (np.arange(len(data)),)
     _, first_row, item = np.unique(data.item_index, return_index=True, return_inverse=True)
-    return _places(first_row[item])
+    return (first_row[item],)
 
 
-def _places(*keys: NDArray[Any]) -> Ints:
-    """The place of every row in the order of `keys`, the last of which counts most; ties stay as they stand."""
-    order = np.lexsort(keys)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def _last_of_each_pair(users: Ints, items: Ints) -> Ints:
-    """Positions, ascending, of the latest row of every (user, item); rows come oldest first."""
-    pair = users * (items.max(initial=0) + 1) + items
-    _, from_the_end = np.unique(pair[::-1], return_index=True)
-    return np.sort(len(pair) - 1 - from_the_end)
+@compiled
+def _last_of_each_pair(users: Ints, items: Ints, n_items: int) -> NDArray[np.bool_]:
+    """Whether a row is the latest of its user and item; rows come user by user, oldest first."""
+    latest, later = np.empty(len(users), dtype=np.bool_), np.full(n_items, -1, dtype=np.int64)
+    for row in range(len(users) - 1, -1, -1):
+        latest[row] = later[items[row]] != users[row]
+        later[items[row]] = users[row]
+    return latest
 
 
 def _require_enough(history: Ragged, data: Interactions) -> None:

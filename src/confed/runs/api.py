@@ -31,7 +31,7 @@ from confed.runs.loop import Listener, is_over
 from confed.runs.memory import reset_peak
 from confed.runs.pooling import pool
 from confed.runs.prepare import ACTS_ALWAYS, Experiment, moved
-from confed.runs.settings import Settings, followed, has_devices, placed, resolve, unknown_option, validated
+from confed.runs.settings import Settings, followed, has_devices, has_views, placed, resolve, unknown_option, validated
 
 DEFAULT_METHOD = "fedmf"
 """Of the methods across devices the one with the best figures under `strict` that takes seconds (README)."""
@@ -203,15 +203,18 @@ def _require_rounds(method: str, rounds: int | None, *, holdout: bool) -> None:
         )
 
 
+_CHOICE = ("eval_every", "eval_users", "all_views", "patience")
+
+
 def _require_choice(settings: Mapping[str, Any], *, holdout: bool) -> None:
-    for name in ("patience", "eval_every", "eval_users"):
+    for name in _CHOICE:
         if not holdout and settings.get(name):
             raise ConfedError(f"--{name.replace('_', '-')} does nothing where nothing is held out: leave it out")
 
 
 def _choice(settings: Settings) -> dict[str, int | None]:
-    """What the choice of the round depends on."""
-    return {"eval_every": settings.eval_every, "eval_users": settings.eval_users, "patience": settings.patience}
+    """How the rounds were examined, and one of them chosen."""
+    return {name: getattr(settings, name) for name in _CHOICE}
 
 
 def as_in(like: Run | str | Path, *, holdout: bool, anew: bool = False) -> dict[str, Any]:
@@ -344,6 +347,7 @@ def compare(
     seed: int = 0,
     rounds: int | None = None,
     chunk: int | None = None,
+    all_views: bool | None = None,
     engine: str | None = None,
     workers: int | None = None,
     address: str | None = None,
@@ -353,9 +357,9 @@ def compare(
 ) -> list[dict[str, Any]]:
     """One pooled summary per method.
 
-    `rounds` is for those that train in rounds; closed forms take one. `chunk` and an option go to every method that
-    knows them, and must be known to one; so does the place, which is for methods with clients. `arguments` are those of
-    `run`. Whatever can be wrong with methods, options and data is found before the first run.
+    `rounds` is for those that train in rounds; closed forms take one. `chunk`, `all_views` and an option go to every
+    method that knows them, and must be known to one; so does the place, which is for methods with clients. `arguments`
+    are those of `run`. Whatever can be wrong with methods, options and data is found before the first run.
     """
     known = {method: _known_options(method, options or {}) for method in methods}
     for name in options or {}:
@@ -364,11 +368,13 @@ def compare(
     apart = [method for method in methods if method_named(method).has_clients] or methods
     place = {"engine": engine, "workers": workers, "address": address}
     chunked = [method for method in methods if has_devices(method)] or methods  # if none has any, its error says so
+    viewed = [method for method in methods if has_views(method, known[method])] or methods
     own: dict[str, dict[str, Any]] = {
         method: {
             "options": known[method],
             "rounds": rounds if method_named(method).rounds > 1 else None,
             "chunk": chunk if method in chunked else None,
+            "all_views": all_views if method in viewed else None,
             **(place if method in apart else {}),
         }
         for method in methods

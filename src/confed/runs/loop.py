@@ -93,7 +93,7 @@ class Loop:
         last = number == self.settings.rounds
         evaluated = self.settings.protocol.measures and (number % self.settings.eval_every == 0 or last)
         with said_of(f"round {number}"):
-            done = self.trainer.round(number, self.trainer.views if evaluated else ())
+            done = self.trainer.round(number, self._views if evaluated else ())
         results = {view: self.grading.result(tallies) for view, tallies in done.tallies.items()}
         self.progress = replace(self.progress, round=number)
         line = _line(number, done, results, time.monotonic() - began)
@@ -105,6 +105,11 @@ class Loop:
         self.folder.append_metrics(line)
         if self.listener:
             self.listener(line, self.settings)
+
+    @property
+    def _views(self) -> tuple[View, ...]:
+        """Those that a round is examined under; the one that the method is judged by is the first."""
+        return self.trainer.views if self.settings.all_views else (self.trainer.view,)
 
     def _choose(self, number: int, line: Line, results: Mapping[View, Result | DomainResult]) -> None:
         """Keep the round if the selecting metric says so."""

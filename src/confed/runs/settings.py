@@ -51,6 +51,8 @@ class Settings(BaseModel):
     eval_every: int = Field(default=1, ge=1)
     eval_users: int | None = Field(default=None, ge=1, exclude_if=lambda number: number is None)
     """Rank a sample of so many users in every evaluation, and everybody in the end; by default everybody always."""
+    all_views: bool = Field(default=False, exclude_if=lambda asked: not asked)
+    """Rank under every view of the method in every evaluation; by default under the one that it is judged by."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many evaluations without a better value of the selecting metric."""
     min_interactions: int | None = Field(default=None, ge=1)
@@ -161,6 +163,8 @@ def resolve(
         raise unknown_name("setting", name, _SAID)
     if run.get("chunk") and not has_devices(method):
         raise ConfedError(f"chunk does nothing here, leave it out: {method} does not train on people's devices")
+    if run.get("all_views") and not has_views(method, options or {}):
+        raise ConfedError(f"all_views does nothing here, leave it out: {method} can be scored under one view only")
     fields |= {name: value for name, value in run.items() if value is not None}
     return placed(validated(Settings, fields, "run"))
 
@@ -223,6 +227,14 @@ def _defaults_in_words(settings: Settings) -> str:
 def has_devices(method: str) -> bool:
     """Whether it trains clients by the thousand, so that there is something to take a chunk of."""
     return method_named(method).domains == "one"
+
+
+def has_views(method: str, options: Mapping[str, Any]) -> bool:
+    """Whether it can be scored under several views, with these options of its own and of the protocol."""
+    of_method, of_protocol = _sort_options(options, method)
+    chosen = method_named(method)
+    config = validated_call(lambda: chosen.config(None, of_method), f"method {method}")
+    return len(chosen.facts(config, of_protocol.get("view")).get("views", ())) > 1
 
 
 _SAID = set(Settings.model_fields) - {"method", "dataset", "protocol", "method_options"}

@@ -76,12 +76,10 @@ def _of_the_noise(lines: list[Line]) -> dict[str, Any]:
 
 
 def _unmeasured(experiment: Experiment) -> dict[View, Any]:
-    """The views of a run that held nothing out: as they would be, without a figure."""
-    views = experiment.method.facts(experiment.terms.config, experiment.terms.view).get("views", ["global"])
+    """The view of a run that held nothing out: as it would be, without a figure."""
+    view = experiment.method.facts(experiment.terms.config, experiment.terms.view).get("view", "global")
     domains = [name for name in experiment.cut.parts if name != ONLY]
-    return {
-        view: {part: {"domains": {name: {} for name in domains}} if domains else {} for part in PARTS} for view in views
-    }
+    return {view: {part: {"domains": {name: {} for name in domains}} if domains else {} for part in PARTS}}
 
 
 def _of_the_yardstick(experiment: Experiment, folder: RunFolder, view: View) -> dict[str, Any]:

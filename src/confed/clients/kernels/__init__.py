@@ -5,8 +5,8 @@ memory, and threads wait for one another between them. Here a client's batches a
 rows in cache. The arithmetic is that of the batched form, and the tests hold the two together.
 """
 
-from confed.clients.kernels.bilinear import train_epoch
+from confed.clients.kernels.bilinear import put_scores, train_epoch
 from confed.clients.kernels.dual import train_dual_epochs
 from confed.clients.kernels.tower import train_tower_epochs
 
-__all__ = ["train_dual_epochs", "train_epoch", "train_tower_epochs"]
+__all__ = ["put_scores", "train_dual_epochs", "train_epoch", "train_tower_epochs"]

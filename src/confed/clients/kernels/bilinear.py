@@ -214,3 +214,20 @@ def _step_pair(
             own[u, r, c] = y * own_left - own_rate * (pull - push)
         found[1] -= apart * share * distance
         found[2] += share * size
+
+
+@compiled
+def put_scores(vectors: Floats, biases: Floats, tables: Tables, items: Ints, scores: Floats) -> None:
+    """Each client's scores of its own table rows, which are those of `items`, among its scores of all; beyond them is
+    padding.
+    """
+    for u in range(len(scores)):
+        vector = vectors[u]
+        for j in range(items.shape[1]):
+            if items[u, j] < scores.shape[1]:
+                score = biases[u, 0]
+                for k in range(len(tables)):
+                    row = tables[k][u, j]
+                    for c in range(len(vector)):
+                        score += vector[c] * row[c]
+                scores[u, items[u, j]] = score

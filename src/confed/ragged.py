@@ -62,7 +62,11 @@ class Ragged:
         return Ragged(offsets, self.values[source])
 
     def unique(self) -> Ragged:
-        """Each row sorted and without repetitions."""
+        """Each row sorted and without repetitions; found once, however often it is asked for."""
+        return self._unique
+
+    @cached_property
+    def _unique(self) -> Ragged:
         values, offsets = np.empty_like(self.values), np.zeros_like(self.offsets)
         _unique(self.offsets, self.values, offsets, values)
         return Ragged(offsets, values[: offsets[-1]].copy())

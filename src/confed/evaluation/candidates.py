@@ -9,10 +9,14 @@ from confed.data.split import Split
 from confed.errors import ConfedError
 from confed.protocol import Protocol
 from confed.random import Stream
+from confed.threads import in_parallel
 
 Ints = NDArray[np.int64]
 Items = NDArray[np.int32]
 """Millions of users have hundreds of millions of candidates: half the memory of int64."""
+
+_AT_ONCE = 1 << 16
+"""Candidates that one thread draws before the next take their turn."""
 
 
 def draw_candidates(cut: Split, protocol: Protocol, seed: int, count: int | None = None) -> tuple[Items, Items]:
@@ -50,7 +54,11 @@ def _draw(cut: Split, stream: Stream, count: int) -> Items:
             f"candidates are asked for: lower `negatives` (--set negatives={max(int(pool[user]) // 2, 1)})"
         )
     drawn = np.empty((cut.users, count), dtype=np.int32)
-    for users in np.array_split(np.arange(cut.users), max(cut.users * count >> 22, 1)):
+
+    def draw(users: Ints) -> None:
         ranks = stream.distinct(cut.training.ids[users], np.zeros_like(users), pool[users], count)
         drawn[users] = cut.seen.outside(np.repeat(users, count), ranks.reshape(-1)).reshape(-1, count)
+
+    for _ in in_parallel(draw, np.array_split(np.arange(cut.users), max(cut.users * count // _AT_ONCE, 1))):
+        pass
     return drawn

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.measure import prepared
-from confed.clients.procedures import Procedure
+from confed.clients.procedures import Phase
 from confed.clients.sampling import draw_rows
 from confed.data.shares import Share
 from confed.methods.devices import DeviceMethod
@@ -48,13 +48,13 @@ def machine() -> dict[str, float]:
     return {"operations": operations, "bytes": 2 * _COPIED / fastest(lambda: target.copy_(source))}
 
 
-def of_a_row(method: str, width: int, procedure: Procedure, tower: tuple[int, ...]) -> int:
+def of_a_row(method: str, width: int, phase: Phase, tower: tuple[int, ...]) -> int:
     """Operations that a row takes in one epoch: a score, and what the gradient of each part adds."""
     if method == "fedncf":
         layers = sum(above * below for above, below in zip(tower, (2 * width, *tower), strict=False))
         return 6 * layers + 6 * width
     tables = 2 if method == "fedrap" else 1
-    scores = 2 * width * tables * len(procedure.steps)
+    scores = 2 * width * tables * len(phase.steps)
     return scores + 2 * width * tables + 2 * width * tables
 
 
@@ -72,7 +72,7 @@ def work(experiment: Experiment) -> dict[str, float]:
         rows += int(drawn.lengths.sum())
         touched += int((drawn.local.amax(dim=1) + 1).sum())
     tower = getattr(gateway.backbone, "tower", ())
-    training = rows * procedure.epochs * of_a_row(experiment.method.name, width, procedure, tower)
+    training = rows * sum(p.epochs * of_a_row(experiment.method.name, width, p, tower) for p in procedure.phases)
     ranking = 2 * width * data.users * data.items
     return {"operations": training + ranking, "bytes": 2 * touched * sum(4 * spec.shape[1] for spec in tables)}
 

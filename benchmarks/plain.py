@@ -57,6 +57,20 @@ class PlainDot(nn.Module):
         return self.score(self.embedding(item))
 
 
+class PlainBiased(PlainDot):
+    """FedRecon's client."""
+
+    def __init__(self, items: int, dim: int) -> None:
+        super().__init__(items, dim)
+        self.offset = nn.Embedding(items, 1)
+        self.bias = nn.Parameter(torch.zeros(1))
+        self.mean = nn.Parameter(torch.zeros(1))
+
+    def forward(self, item: Tensor) -> Tensor:
+        logit: Tensor = super().forward(item) + self.offset(item)[:, 0] + self.bias + self.mean
+        return logit
+
+
 class PlainAdditive(nn.Module):
     """FedRAP's client."""
 

@@ -27,6 +27,8 @@ class Oracle:
     names: dict[str, str]
     merge: dict[str, str]
     """The server's rule for every shared parameter: a function of benchmarks/plain.py."""
+    then: tuple[plain.PlainFederation, ...] = ()
+    """How the phases after the first are written."""
     begin: Callable[[plain.State, int], plain.State] = lambda state, samples: state
     """What a client with so many rows makes of its parameters before its first batch."""
 
@@ -69,20 +71,24 @@ def plain_clients(oracle: Oracle, people: People, before: dict[str, torch.Tensor
         virtual=procedure.virtual,
     )
     shuffle = Stream.of(SEED, "shuffle", number)
+    forgotten = [spec for spec in people.backbone.params if spec.renewal]
+    fresh = {spec.name: spec.renewed(rows.ids, SEED, number, people.agreement.dtype) for spec in forgotten}
     template = oracle.federation.model.double().state_dict()
     trained = []
     for position, client in enumerate(rows.clients):
-        start = {
-            module_name: _of_client(before, name, int(client)).view_as(template[module_name])
-            for name, module_name in oracle.names.items()
+        held = {
+            name: fresh[name][position] if name in fresh else _of_client(before, name, int(client))
+            for name in oracle.names
         }
+        start = {module: held[name].view_as(template[module]) for name, module in oracle.names.items()}
         items, labels = plain.client_rows(rows, position)
-        orders = plain.epoch_orders(rows, position, procedure.epochs, shuffle)
-        model = oracle.federation.train_client(oracle.begin(start, len(items)), items, labels, orders)
-        params = {
-            name: model.state_dict()[module_name].view(_of_client(before, name, int(client)).shape)
-            for name, module_name in oracle.names.items()
-        }
+        state = oracle.begin(start, len(items))
+        phases = zip((oracle.federation, *oracle.then), procedure.phases, strict=True)
+        for place, (federation, phase) in enumerate(phases):
+            stream = shuffle.child(f"phase {place}") if place else shuffle
+            orders = plain.epoch_orders(rows, position, phase.epochs, stream)
+            state = federation.train_client(state, items, labels, orders).state_dict()
+        params = {name: state[module].view(held[name].shape) for name, module in oracle.names.items()}
         trained.append(PlainClient(int(client), set(items.tolist()), len(items), params))
     return sorted(trained, key=lambda client: client.number)
 

@@ -74,6 +74,10 @@ class Stream:
         per_client = _mix((clients + np.uint64(1)) * _GOLDEN ^ np.uint64(self.key))
         return _mix(per_client + (slots + np.uint64(1)) * _GOLDEN)
 
+    def uniform(self, client: ArrayLike, slot: ArrayLike) -> NDArray[np.float64]:
+        """In [0, 1)."""
+        return (self.bits(client, slot) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
     def integers(self, client: ArrayLike, slot: ArrayLike, high: ArrayLike) -> Ints:
         """Uniform in [0, high); `high` is below 2^32, so the bias of the multiplication is below high / 2^32."""
         top = self.bits(client, slot) >> np.uint64(32)

@@ -6,7 +6,7 @@ import torch
 from confed.clients.backbones import Dot, NeuMF
 from confed.clients.cohort import Cohort, item_rows, stored_scores, versions
 from confed.clients.objectives import BCE
-from confed.clients.procedures import Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.initial import normal
@@ -62,7 +62,7 @@ def test_a_rate_per_client_follows_the_client_not_its_place():
     before = cohort.params["user"].clone()
     rates = torch.full((USERS,), 0.1, dtype=torch.float64)
     rates[[4, 17]] = 0.0
-    procedure = Procedure((Step({"user": rates}, (BCE(),)),), epochs=1, batch_size=16, negatives=4)
-    cohort.train(procedure, Stream.of(0, "s"))
+    phase = Phase((Step({"user": rates}, (BCE(),)),), epochs=1, batch_size=16)
+    cohort.train(Procedure((phase,), negatives=4), Stream.of(0, "s"))
     still = (cohort.params["user"] == before).all(dim=1)
     assert sorted(cohort.clients[still].tolist()) == [4, 17]

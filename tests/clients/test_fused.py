@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from confed.clients.backbones import Additive, Dot, LinearHead, NeuMF
+from confed.clients.backbones import Additive, BiasedDot, Dot, LinearHead, NeuMF, Renewal
 from confed.clients.cohort import Cohort, item_rows
 from confed.clients.fused import fusable
 from confed.clients.objectives import BCE, SaturatingBCE
-from confed.clients.procedures import Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.initial import normal
@@ -19,10 +19,13 @@ from confed.testing.tiny import ITEMS, USERS, cut
 RATE = torch.linspace(0.0, 2.0, USERS, dtype=torch.float64)
 LINEAR = LinearHead(ITEMS, 3)
 DOT = Dot(ITEMS, 3, 1.0)
+BIASED = BiasedDot(ITEMS, 3, Renewal(2, 0.5))
 CASES = {
     "head, then items": (LINEAR, (Step({"weight": 0.1, "bias": 0.3}, (BCE(),)), Step({"items": 5.0}, (BCE(),)))),
     "all together": (LINEAR, (Step({"items": 5.0, "bias": 0.3, "weight": 0.1}, (BCE(),)),)),
     "no bias": (DOT, (Step({"user": 0.1, "items": 5.0}, (BCE(),)),)),
+    "offsets of items": (BIASED, (Step(dict.fromkeys(("items", "item_bias", "mean"), 5.0), (BCE(),)),)),
+    "several biases": (BIASED, (Step({"user": 0.1, "user_bias": 0.3, "mean": 0.5}, (BCE(),)),)),
     "a rate for each client": (DOT, (Step({"user": 0.1, "items": RATE}, (BCE(),)), Step({"user": RATE}, (BCE(),)))),
 }
 
@@ -39,20 +42,22 @@ def cohort(backbone, dtype):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-11), (torch.float32, 1e-4)])
 def test_fused_equals_batched(case, batch_size, dtype, tolerance):
     backbone, steps = CASES[case]
-    procedure = Procedure(steps, epochs=2, batch_size=batch_size, negatives=4)
-    assert fusable(backbone, procedure)
+    phase = Phase(steps, epochs=2, batch_size=batch_size)
+    assert fusable(backbone, phase)
     fused, batched = cohort(backbone, dtype), cohort(backbone, dtype)
-    before = fused.tables["items"].clone()
-    losses = fused.train(procedure, Stream.of(0, "shuffle"))
-    expected = batched._train_batched(procedure, Stream.of(0, "shuffle"))
+    before = {name: tensor.clone() for name, tensor in {**fused.tables, **fused.params}.items()}
+    losses = fused.train(Procedure((phase,), 4), Stream.of(0, "shuffle"))
+    expected = batched._train_batched(phase, batched.rows, Stream.of(0, "shuffle"))
     close = {"rtol": tolerance, "atol": tolerance}
     torch.testing.assert_close(losses, expected, **close)
     torch.testing.assert_close(fused.tables, batched.tables, **close)
     torch.testing.assert_close(fused.params, batched.params, **close)
-    assert not torch.equal(before, fused.tables["items"])
+    stepped = {name for step in steps for name in step.rates}
+    moved = {n for n, tensor in {**fused.tables, **fused.params}.items() if not torch.equal(before[n], tensor)}
+    assert moved == stepped
 
 
-@pytest.mark.parametrize("backbone", [LINEAR, DOT, Additive(ITEMS, 3, 1.0)], ids=["linear", "dot", "two tables"])
+@pytest.mark.parametrize("backbone", [LINEAR, DOT, Additive(ITEMS, 3, 1.0), BIASED])
 @pytest.mark.parametrize("some", [slice(None), slice(1, 4), torch.tensor([5, 0])], ids=["all", "a stretch", "a few"])
 def test_own_rows_are_scored_as_the_backbone_does_and_others_as_they_were_downloaded(backbone, some):
     trained = cohort(backbone, torch.float64)
@@ -72,7 +77,7 @@ def test_large_scores_neither_overflow_nor_lose_their_gradient():
     backbone, steps = CASES["head, then items"]
     client = cohort(backbone, torch.float64)
     client.params["bias"].fill_(-900.0)
-    losses = client.train(Procedure(steps, 1, 256, 4), Stream.of(0, "shuffle"))[BCE.name]
+    losses = client.train(Procedure((Phase(steps, 1, 256),), 4), Stream.of(0, "shuffle"))[BCE.name]
     assert bool(torch.isfinite(losses).all())
     assert float(losses.min()) > 100.0
 
@@ -87,4 +92,4 @@ def test_large_scores_neither_overflow_nor_lose_their_gradient():
     ],
 )
 def test_whatever_is_not_of_this_form_is_left_to_the_batched_way(backbone, step):
-    assert not fusable(backbone, Procedure((step,), 1, 8, 4))
+    assert not fusable(backbone, Phase((step,), 1, 8))

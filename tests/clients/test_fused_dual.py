@@ -9,6 +9,7 @@ import torch
 from confed.clients.backbones import AdaptiveTransfer, DualTable, LinearHead
 from confed.clients.cohort import Cohort
 from confed.clients.fused_dual import fusable_dual
+from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.messages import Download
@@ -30,12 +31,17 @@ OPTIONS = {
 def pieces(**options):
     config = method_named("fed3cr").config("tiny", {**OPTIONS, **options})
     client = config.client(ITEMS)
-    return client, config.procedure(client)
+    (phase,) = config.procedure(client).phases
+    return client, phase
 
 
-def cohort(backbone, procedure, dtype):
+def whole(phase):
+    return Procedure((phase,), negatives=4, round_decay=0.9)
+
+
+def cohort(backbone, phase, dtype):
     shared = {p.name: p.initial(0, dtype)[None] for p in backbone.named(scope="shared")}
-    rows = draw_rows(cut().training, np.arange(USERS), 4, Stream.of(0, "n"), dtype, whole=procedure.dense)
+    rows = draw_rows(cut().training, np.arange(USERS), 4, Stream.of(0, "n"), dtype, whole=phase.dense)
     store = ClientStore(backbone, USERS, 0, dtype)
     return Cohort(backbone, store, Download(shared, torch.zeros(USERS, dtype=torch.int64)), rows)
 
@@ -61,14 +67,14 @@ def test_fused_equals_batched(options, batch_size, dtype, tolerance):
     assert_fused_equals_batched(*pieces(batch_size=batch_size, **options), dtype, tolerance)
 
 
-def assert_fused_equals_batched(backbone, procedure, dtype, tolerance, prepare=lambda cohort: None):
-    assert fusable_dual(backbone, procedure)
-    fused, batched = cohort(backbone, procedure, dtype), cohort(backbone, procedure, dtype)
+def assert_fused_equals_batched(backbone, phase, dtype, tolerance, prepare=lambda cohort: None):
+    assert fusable_dual(backbone, phase)
+    fused, batched = cohort(backbone, phase, dtype), cohort(backbone, phase, dtype)
     prepare(fused), prepare(batched)
     before = {name: tensor.clone() for name, tensor in {**fused.tables, **fused.params}.items()}
-    losses = fused.train(procedure, Stream.of(0, "shuffle"), 3)
+    losses = fused.train(whole(phase), Stream.of(0, "shuffle"), 3)
     batched.round = 3
-    expected = batched._train_batched(procedure.at(3), Stream.of(0, "shuffle"))
+    expected = batched._train_batched(*whole(phase).at(3), batched.rows, Stream.of(0, "shuffle"))
     close = {"rtol": tolerance, "atol": tolerance}
     assert losses.keys() == expected.keys()
     for name, loss in expected.items():
@@ -101,44 +107,44 @@ def test_other_forms_are_trained_in_batches(options):
 def test_a_head_with_a_bias_in_one_step():
     """No method does this today, but the form is the same."""
     backbone = DualTable(LinearHead(ITEMS, 4), AdaptiveTransfer(4, 2, 2.0), 0.5)
-    _, procedure = pieces()
-    step = replace(procedure.steps[0], rates={spec.name: 0.05 for spec in backbone.params})
-    assert_fused_equals_batched(backbone, replace(procedure, steps=(step,)), torch.float64, 1e-10)
+    _, phase = pieces()
+    step = replace(phase.steps[0], rates={spec.name: 0.05 for spec in backbone.params})
+    assert_fused_equals_batched(backbone, replace(phase, steps=(step,)), torch.float64, 1e-10)
 
 
 @pytest.mark.parametrize("empty", ["items", "own"])
 def test_rows_of_zeros_have_no_direction(empty):
-    backbone, procedure = pieces(variant="C4")
+    backbone, phase = pieces(variant="C4")
 
     def blank(cohort):
         cohort.tables[empty].zero_()
 
-    assert_fused_equals_batched(backbone, procedure, torch.float64, 1e-6, blank)
+    assert_fused_equals_batched(backbone, phase, torch.float64, 1e-6, blank)
 
 
 def test_layers_with_rates_of_their_own_are_trained_in_batches():
-    backbone, procedure = pieces()
-    step = procedure.steps[0]
+    backbone, phase = pieces()
+    step = phase.steps[0]
     other = replace(step, rates={**step.rates, "generator_bias_1": 0.5})
-    assert not fusable_dual(backbone, replace(procedure, steps=(other,)))
+    assert not fusable_dual(backbone, replace(phase, steps=(other,)))
 
 
 def test_terms_that_are_looked_at_anew_cannot_be_taken_once_a_round():
-    backbone, procedure = pieces()
-    once = replace(procedure, schedule="once-per-round")
+    backbone, phase = pieces()
+    once = replace(phase, schedule="once-per-round")
     with pytest.raises(ValueError, match="once a round"):
-        cohort(backbone, once, torch.float64).train(once, Stream.of(0, "shuffle"), 1)
+        cohort(backbone, once, torch.float64).train(whole(once), Stream.of(0, "shuffle"), 1)
 
 
 def test_a_rate_per_client_follows_the_client():
-    backbone, procedure = pieces()
+    backbone, phase = pieces()
     rates = torch.ones(USERS)
     rates[5] = 0.0
-    step = procedure.steps[0]
-    own = replace(procedure, steps=(replace(step, rates={n: r * rates for n, r in step.rates.items()}),))
+    step = phase.steps[0]
+    own = replace(phase, steps=(replace(step, rates={n: r * rates for n, r in step.rates.items()}),))
     trained = cohort(backbone, own, torch.float64)
     before = trained.tables["own"].clone()
-    trained.train(own, Stream.of(0, "shuffle"), 1)
+    trained.train(whole(own), Stream.of(0, "shuffle"), 1)
     changed = (trained.tables["own"] != before).flatten(1).any(dim=1)
     assert changed.sum() == USERS - 1
     assert not changed[(trained.clients == 5).nonzero()[0, 0]]

@@ -8,6 +8,7 @@ import torch
 
 from confed.clients.cohort import Cohort
 from confed.clients.fused_tower import fusable_tower
+from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
 from confed.clients.store import ClientStore
 from confed.messages import Download
@@ -21,7 +22,8 @@ OPTIONS = {"dim": 8, "learning_rate": 0.02, "local_epochs": 3}
 def pieces(**options):
     method = method_named("fedncf")
     made = method.pieces(method.config("tiny", {**OPTIONS, **options}), ITEMS)
-    return made.backbone, made.procedure
+    (phase,) = made.procedure.phases
+    return made.backbone, phase
 
 
 def cohort(backbone, dtype, whole):
@@ -36,12 +38,12 @@ def cohort(backbone, dtype, whole):
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
 def test_fused_equals_batched(options, batch_size, whole, dtype, tolerance):
-    backbone, procedure = pieces(batch_size=batch_size, **options)
-    assert fusable_tower(backbone, procedure)
+    backbone, phase = pieces(batch_size=batch_size, **options)
+    assert fusable_tower(backbone, phase)
     fused, batched = cohort(backbone, dtype, whole), cohort(backbone, dtype, whole)
     before = {name: tensor.clone() for name, tensor in {**fused.tables, **fused.params}.items()}
-    losses = fused.train(procedure, Stream.of(0, "shuffle"))
-    expected = batched._train_batched(procedure, Stream.of(0, "shuffle"))
+    losses = fused.train(Procedure((phase,), 4), Stream.of(0, "shuffle"))
+    expected = batched._train_batched(phase, batched.rows, Stream.of(0, "shuffle"))
     close = {"rtol": tolerance, "atol": tolerance}
     assert losses.keys() == expected.keys() == {"cross-entropy"}
     torch.testing.assert_close(losses["cross-entropy"], expected["cross-entropy"].double(), **close)
@@ -52,14 +54,14 @@ def test_fused_equals_batched(options, batch_size, whole, dtype, tolerance):
 
 
 def test_rates_of_each_client_are_heeded():
-    backbone, procedure = pieces()
-    rates = dict.fromkeys(procedure.steps[0].rates, torch.linspace(0.0, 0.05, USERS))
-    procedure = replace(procedure, steps=(replace(procedure.steps[0], rates=rates),))
-    assert fusable_tower(backbone, procedure)
+    backbone, phase = pieces()
+    rates = dict.fromkeys(phase.steps[0].rates, torch.linspace(0.0, 0.05, USERS))
+    phase = replace(phase, steps=(replace(phase.steps[0], rates=rates),))
+    assert fusable_tower(backbone, phase)
     fused, batched = cohort(backbone, torch.float64, False), cohort(backbone, torch.float64, False)
     before = fused.params["head"].clone()
-    fused.train(procedure, Stream.of(0, "shuffle"))
-    batched._train_batched(procedure, Stream.of(0, "shuffle"))
+    fused.train(Procedure((phase,), 4), Stream.of(0, "shuffle"))
+    batched._train_batched(phase, batched.rows, Stream.of(0, "shuffle"))
     torch.testing.assert_close(fused.params["head"], batched.params["head"], rtol=1e-10, atol=1e-10)
     still = fused.rows.clients.tolist().index(0)
     assert torch.equal(fused.params["head"][still], before[still])

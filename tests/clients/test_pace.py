@@ -2,11 +2,11 @@ import pytest
 import torch
 
 from confed.clients.pace import Pace
-from confed.clients.procedures import Procedure
+from confed.clients.procedures import Phase, Procedure, Step
 
 
 def pace(clients=3, **options):
-    return Pace(clients, Procedure((), epochs=9, batch_size=4, negatives=1, **options))
+    return Pace(clients, Phase((), epochs=9, batch_size=4, **options))
 
 
 def test_without_decay_and_tolerance_a_rate_is_what_it_was():
@@ -42,8 +42,7 @@ def test_nobody_stops_without_a_tolerance():
 
 @pytest.mark.parametrize(("number", "left"), [(1, 1.0), (2, 0.5), (4, 0.125)])
 def test_all_rates_shrink_round_by_round(number, left):
-    from confed.clients.procedures import Step
-
-    procedure = Procedure((Step({"a": 8.0, "b": torch.tensor([4.0])}, ()),), 1, 4, 1, round_decay=0.5)
-    rates = procedure.at(number).steps[0].rates
+    phase = Phase((Step({"a": 8.0, "b": torch.tensor([4.0])}, ()),), 1, 4)
+    (slowed,) = Procedure((phase,), 1, round_decay=0.5).at(number)
+    rates = slowed.steps[0].rates
     assert rates["a"] == 8.0 * left and rates["b"].tolist() == [4.0 * left]

@@ -26,8 +26,10 @@ class Slip(FedMF):
 
 def with_step(**fields):
     def change(pieces):
-        (step,) = pieces.procedure.steps
-        return replace(pieces, procedure=replace(pieces.procedure, steps=(replace(step, **fields),)))
+        (phase,) = pieces.procedure.phases
+        (step,) = phase.steps
+        phases = (replace(phase, steps=(replace(step, **fields),)),)
+        return replace(pieces, procedure=replace(pieces.procedure, phases=phases))
 
     return change
 
@@ -65,4 +67,4 @@ def test_a_slip_is_said_before_anything_starts(change, said):
 def test_without_a_slip_nothing_is_said():
     method = Slip(with_step(optimiser="sgd"))
     method.check(Terms(method.config(None, {}), seed=0), tiny.cut())
-    assert isinstance(method.pieces(method.config(None, {}), 5).procedure.steps[0], Step)
+    assert isinstance(method.pieces(method.config(None, {}), 5).procedure.phases[0].steps[0], Step)

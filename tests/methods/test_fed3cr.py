@@ -233,7 +233,7 @@ def test_variants_name_their_parts(variant, marks):
 def test_rates_shrink_from_round_to_round():
     config = method_named("fed3cr").config("tiny", {"round_decay": 0.5, "item_rate": 8.0, "learning_rate": 0.4})
     procedure = config.procedure(config.client(tiny.ITEMS))
-    (step,) = procedure.at(3).steps
+    (step,) = procedure.at(3)[0].steps
     assert step.rates["items"] == step.rates["own"] == pytest.approx(2.0)
     assert step.rates["user"] == step.rates["generator_bias_0"] == pytest.approx(0.1)
 
@@ -262,7 +262,7 @@ def test_only_the_whole_method_is_compared_with_published_figures(options, publi
 def test_on_fedrap_the_loss_can_be_the_published_one():
     options = {"backbone": "fedrap", "reproduction": {"saturating_bce": True}}
     config = method_named("fed3cr").config("tiny", options)
-    terms = config.procedure(config.client(tiny.ITEMS)).steps[0].terms
+    terms = next(config.procedure(config.client(tiny.ITEMS)).steps).terms
     assert [type(term).__name__ for term in terms] == ["SaturatingBCE", "Apart", "Small"]
 
 

@@ -75,8 +75,8 @@ class TestFedRAP(FedRAPConformance):
 
     def test_rates_shrink_round_by_round(self):
         procedure = method_named("fedrap").config("tiny", self.options).procedure()
-        assert procedure.at(1).steps[0].rates["items"] == 5.0
-        assert procedure.at(3).steps[0].rates["items"] == pytest.approx(5.0 * 0.97**2)
+        assert procedure.at(1)[0].steps[0].rates["items"] == 5.0
+        assert procedure.at(3)[0].steps[0].rates["items"] == pytest.approx(5.0 * 0.97**2)
 
 
 class TestStopping(FedRAPConformance):

@@ -28,7 +28,7 @@ class FedAvgMF(DeviceMethod):
         step = Step({"user": config.learning_rate, "items": config.learning_rate}, (config.loss,))
         return Pieces(
             backbone=Dot(items, config.dim, deviation=0.1),
-            procedure=Procedure((step,), config.local_epochs, config.batch_size, config.train_negatives),
+            procedure=Procedure((config.phase(step),), config.train_negatives),
             strategy=Average({"items": "participants"}),
             selection=Selection(config.fraction),
             view="global",

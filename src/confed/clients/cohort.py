@@ -22,7 +22,7 @@ from confed.clients.fused_tower import fusable_tower, train_tower
 from confed.clients.objectives import Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
-from confed.clients.procedures import Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
@@ -41,7 +41,15 @@ ALL = slice(None)
 class Cohort:
     """Receive, train, then score and send."""
 
-    def __init__(self, backbone: Backbone, store: ClientStore, download: Download, rows: LocalRows) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        store: ClientStore,
+        download: Download,
+        rows: LocalRows,
+        fresh: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """`fresh` are parameters that begin anew."""
         self.backbone = backbone
         self.store = store
         self.download = download
@@ -56,11 +64,16 @@ class Cohort:
         """By term, (clients,): what training gave."""
         self.steepest: dict[str, Tensor] = {}
         """By dense term, (clients,): the largest entry of any gradient of this round; fused loops leave it empty."""
-        kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
-        shared = [p.name for p in backbone.named(kept=False) if p.role != "item"]
-        self.params = store.read(kept, self.clients) | {
-            name: download.tables[name].index_select(0, self.table_of) for name in shared
+        fresh = fresh or {}
+        kept = [p.name for p in backbone.named(kept=True) if p.role != "item" and p.name not in fresh]
+        shared = [p.name for p in backbone.named(kept=False, scope="shared") if p.role != "item"]
+        self.params = {
+            **store.read(kept, self.clients),
+            **{name: download.tables[name].index_select(0, self.table_of) for name in shared},
+            **fresh,
         }
+        self.samples = rows.lengths
+        """(clients,): rows of the last phase, by which what a client sends is weighed."""
 
     def _receive_table(self, name: str) -> Tensor:
         if self.rows.whole:
@@ -81,34 +94,38 @@ class Cohort:
         Returns, by term, each client's mean value over the batches of the last epoch it trained.
         """
         self.round = number
-        self.values = self._trained(procedure.at(number), stream, number)
+        for place, phase in enumerate(procedure.at(number)):
+            rows = self.rows.part(phase.part, stream.child("halves"))
+            self.values |= self._trained(phase, rows, stream.child(f"phase {place}") if place else stream, number)
+            self.samples = rows.lengths
         return self.values
 
-    def _trained(self, procedure: Procedure, stream: Stream, number: int) -> dict[str, Tensor]:
+    def _trained(self, phase: Phase, rows: LocalRows, stream: Stream, number: int) -> dict[str, Tensor]:
         values: dict[str, Tensor] = {}
-        if procedure.dense and procedure.schedule == "once-per-round":
+        if phase.dense and phase.schedule == "once-per-round":
             if self.backbone.reshapes:
                 raise ValueError("terms on tables that are looked at anew in every step cannot be taken once a round")
-            values = self._step_dense_once(procedure, stream)
-            procedure = procedure.without_dense()
-        if self.backbone.bilinear and fusable(self.backbone, procedure):
-            told = (self.backbone.bilinear, self.params, self.tables, self.rows, procedure, stream, number)
-            found, self.scale = train_fused(*told)
+            values = self._step_dense_once(phase, rows, stream)
+            phase = phase.without_dense()
+        if self.backbone.bilinear and fusable(self.backbone, phase):
+            told = (self.backbone.bilinear, self.params, self.tables, rows, phase, stream, number)
+            found, scale = train_fused(*told)
+            self._scale(scale)
             return values | found
-        if isinstance(self.backbone, DualTable) and fusable_dual(self.backbone, procedure):
-            step = procedure.steps[0]
+        if isinstance(self.backbone, DualTable) and fusable_dual(self.backbone, phase):
+            step = phase.steps[0]
             rates = {name: self._rate(step, name) for name in step.rates}
-            return train_dual(self.backbone, self.params, self.tables, self.rows, self.liked, procedure, rates, stream)
-        if isinstance(self.backbone, NeuMF) and fusable_tower(self.backbone, procedure):
-            rate = self._rate(procedure.steps[0], self.backbone.params[0].name)
-            return values | train_tower(self.backbone, self.params, self.tables, self.rows, procedure, rate, stream)
-        return values | self._train_batched(procedure, stream)
+            return train_dual(self.backbone, self.params, self.tables, rows, self.liked, phase, rates, stream)
+        if isinstance(self.backbone, NeuMF) and fusable_tower(self.backbone, phase):
+            rate = self._rate(phase.steps[0], self.backbone.params[0].name)
+            return values | train_tower(self.backbone, self.params, self.tables, rows, phase, rate, stream)
+        return values | self._train_batched(phase, rows, stream)
 
-    def _step_dense_once(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
+    def _step_dense_once(self, phase: Phase, rows: LocalRows, stream: Stream) -> dict[str, Tensor]:
         """One step of the dense terms for all the steps the client is about to take, from where the round begins."""
         found: dict[str, Tensor] = {}
-        steps = torch.from_numpy(self.rows.steps(procedure.batch_size, procedure.epochs))
-        for step in procedure.steps:
+        steps = torch.from_numpy(rows.steps(phase.batch_size, phase.epochs))
+        for step in phase.steps:
             values, gradients = self._dense(step, self.tables, stream, 0)
             found |= values
             for name, gradient in gradients.items():
@@ -147,12 +164,12 @@ class Cohort:
         known = self.steepest.setdefault(term, torch.zeros(len(self.clients), dtype=torch.float64))[: len(gradient)]
         torch.maximum(known, gradient.abs().amax(dim=(1, 2)).double(), out=known)
 
-    def _train_batched(self, procedure: Procedure, stream: Stream) -> dict[str, Tensor]:
-        optimisers = [optimiser(step.optimiser, procedure.weight_decay) for step in procedure.steps]
-        pace = Pace(len(self.clients), procedure)
+    def _train_batched(self, phase: Phase, rows: LocalRows, stream: Stream) -> dict[str, Tensor]:
+        optimisers = [optimiser(step.optimiser, phase.weight_decay) for step in phase.steps]
+        pace = Pace(len(self.clients), phase)
         found: dict[str, Tensor] = {}
-        for epoch in range(procedure.epochs):
-            means = self._epoch(procedure, optimisers, pace, epoch, stream)
+        for epoch in range(phase.epochs):
+            means = self._epoch(phase, rows, optimisers, pace, epoch, stream)
             for name, mean in means.items():
                 known = found.setdefault(name, mean)
                 known.copy_(torch.where(pace.running, mean, known))
@@ -161,29 +178,29 @@ class Cohort:
         return found
 
     def _epoch(
-        self, procedure: Procedure, optimisers: list[Optimiser], pace: Pace, epoch: int, stream: Stream
+        self, phase: Phase, rows: LocalRows, optimisers: list[Optimiser], pace: Pace, epoch: int, stream: Stream
     ) -> dict[str, Tensor]:
         """One pass over the rows; the means of the terms over each client's batches."""
         sums: dict[str, Tensor] = {}
         batches = torch.zeros(len(self.clients), dtype=torch.float64)
-        for number, (index, labels, weights) in enumerate(self.rows.batches(procedure.batch_size, epoch, stream)):
+        for number, (index, labels, weights) in enumerate(rows.batches(phase.batch_size, epoch, stream)):
             # Of the client's own: it must not depend on how many batches others in the chunk have.
             taken = epoch * MOST_ROWS + number
-            rows: dict[str, Tensor] = {}
+            looked_up: dict[str, Tensor] = {}
             found: dict[str, Tensor] = {}
-            for step, own in zip(procedure.steps, optimisers, strict=True):
+            for step, own in zip(phase.steps, optimisers, strict=True):
                 rates = {name: pace.rate(self._rate(step, name), len(index)) for name in step.rates}
                 if self.backbone.reshapes:
                     found |= self._step_through(step, own, rates, index, labels, weights, stream, taken)
                 else:
                     tables = {name: table[: len(index)] for name, table in self.tables.items()}
                     values, gradients = self._dense(step, tables, stream, taken) if step.dense else ({}, {})
-                    found |= values | self._step(step, own, rates, index, labels, weights, rows)
+                    found |= values | self._step(step, own, rates, index, labels, weights, looked_up)
                     for name, gradient in gradients.items():
                         self.tables[name][: len(index)] -= shaped(rates[name], gradient) * gradient
-                        rows.pop(name, None)
-                if procedure.weight_decay:
-                    self._decay(rates, procedure.weight_decay, len(index))
+                        looked_up.pop(name, None)
+                if phase.weight_decay:
+                    self._decay(rates, phase.weight_decay, len(index))
             pace.finish_batch(len(index))
             for name, value in found.items():
                 sums.setdefault(name, torch.zeros_like(batches))[: len(value)] += value
@@ -193,8 +210,13 @@ class Cohort:
     def _decay(self, rates: Mapping[str, Rate], decay: float, clients: int) -> None:
         """Remember what a step's decay makes of the rows that are not here."""
         for name in rates.keys() & self.tables.keys():
-            scale = self.scale.setdefault(name, torch.ones(len(self.clients), dtype=torch.float64))
-            scale[:clients] *= 1.0 - decay * torch.as_tensor(rates[name], dtype=torch.float64)
+            left = torch.ones(len(self.clients), dtype=torch.float64)
+            left[:clients] -= decay * torch.as_tensor(rates[name], dtype=torch.float64)
+            self._scale({name: left})
+
+    def _scale(self, left: Mapping[str, Tensor]) -> None:
+        for name, factors in left.items():
+            self.scale[name] = self.scale[name] * factors if name in self.scale else factors
 
     def _rate(self, step: Step, name: str) -> Rate:
         """The rate of this cohort's clients, in its order where it is one for each."""
@@ -322,7 +344,7 @@ class Cohort:
         return self._changed_rows(name)
 
     def _samples(self) -> Tensor:
-        return torch.from_numpy(self.rows.lengths)
+        return torch.from_numpy(self.samples)
 
     def _loss(self) -> Tensor:
         return torch.stack([losses.double() for losses in self.values.values()]).sum(dim=0)
@@ -431,7 +453,7 @@ def _before_the_round(
     kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
     shared = {
         p.name: versions(download.tables[p.name], download.table_of[clients])
-        for p in backbone.named(kept=False)
+        for p in backbone.named(kept=False, scope="shared")
         if p.role != "item"
     }
     return store.read(kept, clients) | shared, item_rows(backbone, store, download, clients)

@@ -1,4 +1,4 @@
-"""Fed3CR's local training by a compiled loop (`kernels/`): which procedures it computes, and how it is told.
+"""Fed3CR's local training by a compiled loop (`kernels/`): which phases it computes, and how it is told.
 
 The counterpart of `fused.py` for `DualTable` on a score s_j = vector · (C^E_j + V_j) + bias, whose parameters all take
 one SGD step a batch; both terms, the transfer and its network are in closed form there.
@@ -19,7 +19,7 @@ from confed.clients.kernels import train_dual_epochs
 from confed.clients.objectives import BCE
 from confed.clients.objectives.dual import ListNet, Orthogonal
 from confed.clients.optim import Rate, per_client
-from confed.clients.procedures import Procedure
+from confed.clients.procedures import Phase
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
 from confed.threads import one_thread_for_compiled_products
@@ -28,31 +28,23 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]
 
 
-def fusable_dual(backbone: Backbone, procedure: Procedure) -> bool:
-    """Whether `train_dual` computes this procedure."""
-    if not isinstance(backbone, DualTable) or not _one_table(backbone) or len(procedure.steps) != 1:
+def fusable_dual(backbone: Backbone, phase: Phase) -> bool:
+    """Whether `train_dual` computes this phase."""
+    if not isinstance(backbone, DualTable) or not _one_table(backbone) or len(phase.steps) != 1:
         return False
-    step, transfer = procedure.steps[0], backbone.transfer
+    step, transfer = phase.steps[0], backbone.transfer
     known = isinstance(transfer, NoTransfer | LearnedTransfer | AdaptiveTransfer)
     plain = step.optimiser == "sgd" and len(step.terms) == 1 and type(step.terms[0]) is BCE
     everything = set(step.rates) == {spec.name for spec in backbone.params}
     nets = [torch.as_tensor(step.rates[spec.name]) for spec in transfer.params if spec.name in step.rates]
     one_rate = all(torch.equal(rate, nets[0]) for rate in nets)
     dense = all(_known(term) for term in step.dense) and len({term.name for term in step.dense}) == len(step.dense)
-    return (
-        known
-        and plain
-        and everything
-        and one_rate
-        and dense
-        and not procedure.weight_decay
-        and procedure.tolerance is None
-    )
+    return known and plain and everything and one_rate and dense and not phase.weight_decay and phase.tolerance is None
 
 
 def _one_table(backbone: DualTable) -> bool:
     form = backbone.backbone.bilinear
-    return form is not None and len(form.tables) == 1
+    return form is not None and len(form.tables) == 1 and len(form.biases) < 2 and form.offset is None
 
 
 def _known(term: object) -> bool:
@@ -66,7 +58,7 @@ def train_dual(
     tables: Mapping[str, Tensor],
     rows: LocalRows,
     liked: Tensor,
-    procedure: Procedure,
+    phase: Phase,
     rates: Mapping[str, Rate],
     stream: Stream,
 ) -> dict[str, Tensor]:
@@ -76,9 +68,9 @@ def train_dual(
     assert form is not None
     clients = len(rows.clients)
     vectors = params[form.vector]
-    biases = params[form.bias] if form.bias else vectors.new_zeros(clients, 1)
+    biases = params[form.biases[0]] if form.biases else vectors.new_zeros(clients, 1)
     own = {name: per_client(rate, clients) for name, rate in rates.items()}
-    weights = _weights(procedure)
+    weights = _weights(phase)
     losses = np.zeros((3, clients))
     train_dual_epochs(
         vectors.numpy(),
@@ -90,30 +82,30 @@ def train_dual(
         weights,
         (
             own[form.vector],
-            own[form.bias] if form.bias else np.zeros(clients),
+            own[form.biases[0]] if form.biases else np.zeros(clients),
             own[form.tables[0]],
             own[OWN],
             own[transfer.params[0].name] if transfer.params else np.zeros(clients),
         ),
-        procedure.batch_decay,
+        phase.batch_decay,
         rows.local.numpy(),
         rows.labels.numpy(),
-        np.stack([rows.order(epoch, stream) for epoch in range(procedure.epochs)]),
+        np.stack([rows.order(epoch, stream) for epoch in range(phase.epochs)]),
         rows.lengths,
-        procedure.batch_size,
+        phase.batch_size,
         liked.numpy(),
         losses,
     )
     named = dict(zip((BCE.name, ListNet.name, Orthogonal.name), torch.from_numpy(losses), strict=True))
-    step = procedure.steps[0]
+    step = phase.steps[0]
     present = [*(term.name for term in step.terms), *(term.name for term in step.dense)]
     return {name: named[name] for name in present}
 
 
-def _weights(procedure: Procedure) -> tuple[float, float, float]:
+def _weights(phase: Phase) -> tuple[float, float, float]:
     """β_a, τ_a and β_o; 0 where a term is absent."""
     alike = temperature = apart = 0.0
-    for term in procedure.steps[0].dense:
+    for term in phase.steps[0].dense:
         if isinstance(term, ListNet):
             alike, temperature = term.weight, term.temperature
         elif isinstance(term, Orthogonal):

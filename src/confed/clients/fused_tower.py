@@ -1,4 +1,4 @@
-"""FedNCF's local training by a compiled loop (`kernels/`): which procedures it computes, and how it is told.
+"""FedNCF's local training by a compiled loop (`kernels/`): which phases it computes, and how it is told.
 
 The counterpart of `fused.py` for `NeuMF` with a tower, whose parameters all take one step of Adam a batch.
 """
@@ -15,17 +15,17 @@ from confed.clients.backbones import Backbone, NeuMF, ParamSpec
 from confed.clients.kernels import train_tower_epochs
 from confed.clients.objectives import BCE
 from confed.clients.optim import Adam, Rate, per_client
-from confed.clients.procedures import Procedure
+from confed.clients.procedures import Phase
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
 from confed.threads import one_thread_for_compiled_products
 
 
-def fusable_tower(backbone: Backbone, procedure: Procedure) -> bool:
-    """Whether `train_tower` computes this procedure."""
-    if not isinstance(backbone, NeuMF) or not backbone.tower or len(procedure.steps) != 1:
+def fusable_tower(backbone: Backbone, phase: Phase) -> bool:
+    """Whether `train_tower` computes this phase."""
+    if not isinstance(backbone, NeuMF) or not backbone.tower or len(phase.steps) != 1:
         return False
-    step = procedure.steps[0]
+    step = phase.steps[0]
     rates = [torch.as_tensor(rate) for rate in step.rates.values()]
     return (
         step.optimiser == "adam"
@@ -33,8 +33,8 @@ def fusable_tower(backbone: Backbone, procedure: Procedure) -> bool:
         and type(step.terms[0]) is BCE
         and set(step.rates) == {spec.name for spec in backbone.params}
         and all(torch.equal(rate, rates[0]) for rate in rates)
-        and procedure.plain
-        and not procedure.dense
+        and phase.plain
+        and not phase.dense
     )
 
 
@@ -43,7 +43,7 @@ def train_tower(
     params: Mapping[str, Tensor],
     tables: Mapping[str, Tensor],
     rows: LocalRows,
-    procedure: Procedure,
+    phase: Phase,
     rate: Rate,
     stream: Stream,
 ) -> dict[str, Tensor]:
@@ -64,10 +64,10 @@ def train_tower(
         (adam.beta1, adam.beta2, adam.epsilon),
         rows.local.numpy(),
         rows.labels.numpy(),
-        np.stack([rows.order(epoch, stream) for epoch in range(procedure.epochs)]),
+        np.stack([rows.order(epoch, stream) for epoch in range(phase.epochs)]),
         rows.lengths,
         (rows.local.amax(dim=1) + 1).numpy(),
-        procedure.batch_size,
+        phase.batch_size,
         losses,
     )
     sizes = [params[name][0].numel() for name in names]

@@ -7,14 +7,15 @@ dropped, so that memory grows with the chunk, not with users x items. Its size c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.clients.backbones import Backbone
+from confed.clients.backbones import Backbone, ParamSpec
 from confed.clients.cohort import Cohort, stored_scores
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
@@ -85,14 +86,22 @@ class People(Gateway):
         def work(chunk: Ints) -> Upload:
             cohort = self.train_chunk(number, download, chunk)
             if card:
-                for some in _some_of(examined[cohort.rows.clients], self._scored_at_once):
-                    card.add(cohort.clients[some], cohort.scores(some))
+                self._hand_out(cohort, card.add, examined)
             return cohort.upload({*self.agreement.uploads, "loss"})
 
         yield from in_parallel(work, self.chunks(clients.numpy()))
         if card:
             absent = np.setdiff1d(card.clients.numpy(), clients.numpy())
             self._score(download, absent, card.add)
+
+    def _hand_out(
+        self, cohort: Cohort, take: Callable[[Tensor, Tensor], None], examined: NDArray[np.bool_] | None = None
+    ) -> None:
+        """The scores of a cohort, of those who are examined."""
+        clients = cohort.rows.clients
+        marked = np.ones(len(clients), dtype=bool) if examined is None else examined[clients]
+        for some in _some_of(marked, self._scored_at_once):
+            take(cohort.clients[some], cohort.scores(some))
 
     def score(self, download: Download, cards: Cards) -> None:
         card = cards[ONLY]
@@ -123,22 +132,42 @@ class People(Gateway):
             virtual=self.procedure.virtual,
             whole=self.procedure.dense,
         )
-        cohort = Cohort(self.backbone, self.store, download, rows)
-        with unless(lambda: self._require_sound(cohort)):
-            cohort.train(self.procedure, Stream.of(self.seed, "shuffle", number), number)
-        self._require_sound(cohort)
+        due = [spec for spec in self.backbone.params if spec.renewal and spec.renewal.due(number)]
+        cohort = Cohort(self.backbone, self.store, download, rows, self._renewed(due, rows.ids, number))
+        self._train(cohort, self.procedure, Stream.of(self.seed, "shuffle", number), number)
         cohort.keep()
         return cohort
+
+    def rebuilt(self, download: Download, clients: Ints) -> Cohort:
+        """Some clients who forget what is their own, with what they make of it anew, to be scored."""
+        stream = Stream.of(self.seed, "rebuilt")
+        rows = draw_rows(self.data, clients, self.procedure.negatives, stream, self.agreement.dtype)
+        forgotten = [spec for spec in self.backbone.params if spec.renewal]
+        cohort = Cohort(self.backbone, self.store, download, rows, self._renewed(forgotten, rows.ids, 0))
+        self._train(cohort, replace(self.procedure, phases=self.procedure.rebuild), stream.child("shuffle"), 1)
+        return cohort
+
+    def _renewed(self, specs: Iterable[ParamSpec], ids: Ints, number: int) -> dict[str, Tensor]:
+        return {spec.name: spec.renewed(ids, self.seed, number, self.agreement.dtype) for spec in specs}
+
+    def _train(self, cohort: Cohort, procedure: Procedure, stream: Stream, number: int) -> None:
+        with unless(lambda: self._require_sound(cohort)):
+            cohort.train(procedure, stream, number)
+        self._require_sound(cohort)
 
     def _score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
         """Hand the logits of `clients` with the server's shared parameters and their own private ones to `take`."""
         size = self._scored_at_once
 
-        def score(start: int) -> None:
-            some = torch.from_numpy(clients[start : start + size])
-            take(some, stored_scores(self.backbone, self.store, download, some, self.data.positives))
+        def score(some: Ints) -> None:
+            if self.procedure.rebuild:
+                self._hand_out(self.rebuilt(download, some), take)
+                return
+            of = torch.from_numpy(some)
+            take(of, stored_scores(self.backbone, self.store, download, of, self.data.positives))
 
-        for _ in in_parallel(score, range(0, len(clients), size)):
+        stretches = (clients[start : start + size] for start in range(0, len(clients), size))
+        for _ in in_parallel(score, self.chunks(clients) if self.procedure.rebuild else stretches):
             pass
 
     def chunks(self, clients: Ints) -> Iterator[Ints]:

@@ -1,9 +1,10 @@
-"""Which parameters are stepped in which order: the local procedure."""
+"""What a client does in a round: which rows it draws, and which parameters it steps on them in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from confed.clients.objectives import DenseTerm, Schedule, Term
 from confed.clients.optim import Rate
@@ -21,30 +22,29 @@ class Step:
     """Terms on whole item tables. They are stepped by plain gradient descent, whatever the optimiser of the rest."""
 
 
+Part = Literal["all", "support", "query"]
+"""Which of its rows a client looks at: all, or one of two halves that have none in common."""
+
+
 @dataclass(frozen=True)
-class Procedure:
-    """Per batch the `steps` in order, each with a forward pass of its own; optimisers start anew every round."""
+class Phase:
+    """Per batch the `steps` in order, each with a forward pass of its own; optimisers start anew with every phase."""
 
     steps: tuple[Step, ...]
     epochs: int
     batch_size: int
-    negatives: int
+    part: Part = "all"
     schedule: Schedule = "every-step"
     """Of dense terms."""
-    virtual: float = 0.0
-    """Virtual ratings per positive: random items with random labels that hide the real ones."""
     weight_decay: float = 0.0
     """Of plain SGD, on all parameters that are stepped, whole tables included."""
     batch_decay: float = 1.0
     """What a client's rates are multiplied by after each of its batches, anew every round."""
-    round_decay: float = 1.0
-    """What all rates are multiplied by after every round."""
     tolerance: float | None = None
     """A client stops when its loss changes by less than this part from one epoch to the next."""
 
-    def at(self, number: int) -> Procedure:
-        """The procedure of round `number`, with the rates that are left then."""
-        factor = self.round_decay ** (number - 1)
+    def slowed(self, factor: float) -> Phase:
+        """The phase with what is left of its rates."""
         steps = tuple(
             replace(step, rates={name: rate * factor for name, rate in step.rates.items()}) for step in self.steps
         )
@@ -59,5 +59,37 @@ class Procedure:
     def dense(self) -> bool:
         return any(step.dense for step in self.steps)
 
-    def without_dense(self) -> Procedure:
+    def without_dense(self) -> Phase:
         return replace(self, steps=tuple(replace(step, dense=()) for step in self.steps))
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """The `phases` in order, all on the rows that the client draws for the round."""
+
+    phases: tuple[Phase, ...]
+    negatives: int
+    rebuild: tuple[Phase, ...] = ()
+    """What clients do before they are scored with what the server shares, where they forget what is their own."""
+    virtual: float = 0.0
+    """Virtual ratings per positive: random items with random labels that hide the real ones."""
+    round_decay: float = 1.0
+    """What all rates are multiplied by after every round."""
+
+    def at(self, number: int) -> tuple[Phase, ...]:
+        """The phases of round `number`, with the rates that are left then."""
+        return tuple(phase.slowed(self.round_decay ** (number - 1)) for phase in self.phases)
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """Of all phases."""
+        return (step for phase in self.phases for step in phase.steps)
+
+    @property
+    def batch_size(self) -> int:
+        """Of the largest batches."""
+        return max(phase.batch_size for phase in self.phases)
+
+    @property
+    def dense(self) -> bool:
+        return any(phase.dense for phase in self.phases)

@@ -41,6 +41,9 @@ class Replay:
         backbone, store = gateway.backbone, gateway.store
         params, tables, liked = ready(backbone, store, download, everybody, gateway.data.positives)
         received = tables
+        if gateway.procedure.rebuild:
+            rebuilt = gateway.rebuilt(download, everybody.numpy())
+            params = {n: value[torch.argsort(rebuilt.clients)] for n, value in rebuilt.params.items()}
         if bool(trains.any()):
             cohort = gateway.train_chunk(number, download, everybody[trains].numpy())
             trained = cohort.whole_tables()

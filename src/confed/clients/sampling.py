@@ -9,7 +9,7 @@ else is held in the same place.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from confed.clients.procedures import Part
 from confed.compiled import compiled
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
@@ -51,6 +52,19 @@ class LocalRows:
     def steps(self, batch_size: int, epochs: int) -> Ints:
         """(clients,): how many batches each client takes."""
         return epochs * -(-self.lengths // batch_size)
+
+    def part(self, name: Part, stream: Stream) -> LocalRows:
+        """One half of every client's rows, in which every other row of a random order lies; tables stay."""
+        if name == "all":
+            return self
+        slots = stream.shuffled(self.ids, self.lengths)[:, int(name == "query") :: 2]
+        chosen = torch.from_numpy(slots)
+        return replace(
+            self,
+            lengths=(self.lengths + int(name == "support")) // 2,
+            local=self.local.gather(1, chosen),
+            labels=self.labels.gather(1, chosen),
+        )
 
     def liked(self) -> Tensor:
         """(clients, table rows): which rows of a client's tables are those of its training positives."""

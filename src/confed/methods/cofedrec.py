@@ -113,14 +113,8 @@ class CoFedRecConfig(ScaledItemsConfig):
         steps = [Step(others, (self.loss,)), Step(rates, (self.loss,), dense=self.dense(tables))]
         if self.backbone != "pfedrec":
             steps = [Step({**others, **rates}, (self.loss,), dense=self.dense(tables))]
-        return Procedure(
-            steps=tuple(steps),
-            epochs=self.local_epochs,
-            batch_size=self.batch_size,
-            negatives=self.train_negatives,
-            schedule=self.schedule,
-            virtual=self.virtual_ratio,
-        )
+        phase = self.phase(*steps, schedule=self.schedule)
+        return Procedure((phase,), self.train_negatives, virtual=self.virtual_ratio)
 
     def strategy(self, backbone: Backbone) -> AnyStrategy:
         """Groups of clients and item categories, only categories, or neither. Networks are averaged by samples."""

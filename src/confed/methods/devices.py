@@ -17,7 +17,7 @@ from confed.clients.backbones import Backbone
 from confed.clients.gateway import People, touched_rows
 from confed.clients.objectives import BCE, SaturatingBCE, Term
 from confed.clients.optim import OPTIMISERS
-from confed.clients.procedures import Procedure
+from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.replay import Replay
 from confed.clients.store import require_memory
 from confed.config import MethodConfig
@@ -74,6 +74,10 @@ class FederatedConfig(FilteredConfig):
     @property
     def loss(self) -> Term:
         return SaturatingBCE() if self.reproduction.saturating_bce else BCE()
+
+    def phase(self, *steps: Step, **more: Any) -> Phase:
+        """The steps, in so many passes over the client's rows as is set; `more` of what a phase has."""
+        return Phase(steps, self.local_epochs, self.batch_size, **more)
 
 
 class ScaledItemsConfig(FederatedConfig):
@@ -136,7 +140,7 @@ class Pieces:
         """The view asked for, and beside the `local` one what clients would be served after the server's step."""
         shared = self.backbone.named(scope="shared")
         kept = any(spec.kept for spec in shared)
-        served: View = "pushed" if kept else "global"
+        served: View = "pushed" if kept else "rebuilt" if self.procedure.rebuild else "global"
         if self.view not in ("local", served):
             raise ConfedError(f"view = {self.view!r}: this method can be scored under 'local' or {served!r}")
         if self.view == "local":
@@ -291,7 +295,8 @@ class DeviceMethod(FederatedMethod):
         if tables is not None:
             gateway.receive(tables)
         everybody = torch.arange(len(histories))
-        for earlier in range(max(number - CATCH_UP, 0) + 1, number + (not pieces.rebuilt)):
+        last = 0 if pieces.procedure.rebuild else number + (not pieces.rebuilt)  # nobody remembers earlier rounds
+        for earlier in range(max(number - CATCH_UP, 0) + 1, last):
             for chunk in gateway.chunks(everybody.numpy()):
                 gateway.train_chunk(earlier, download, chunk)
         trains = torch.full((len(histories),), pieces.rebuilt)

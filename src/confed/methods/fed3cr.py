@@ -171,23 +171,18 @@ class Fed3CRConfig(FederatedConfig):
             spec.name: self.learning_rate for spec in client.params if spec.role != "item" and spec.name not in nets
         }
         if self.backbone == "pfedrec":
-            steps = (Step(others, (self.loss,)), Step({**tables, **nets}, (self.loss,), dense=self.dense()))
-            return self._paced(steps)
+            return self._paced(Step(others, (self.loss,)), Step({**tables, **nets}, (self.loss,), dense=self.dense()))
         together = Step({**others, **tables, **nets}, (self.loss,), dense=self.dense())
         if self.backbone == "fedrap":
             own = self._fedrap().procedure()
-            return replace(own, steps=(replace(together, terms=(self.loss, *own.steps[0].terms[1:])),))
-        return self._paced((together,))
+            (phase,) = own.phases
+            together = replace(together, terms=(self.loss, *phase.steps[0].terms[1:]))
+            return replace(own, phases=(replace(phase, steps=(together,)),))
+        return self._paced(together)
 
-    def _paced(self, steps: tuple[Step, ...]) -> Procedure:
-        return Procedure(
-            steps=steps,
-            epochs=self.local_epochs,
-            batch_size=self.batch_size,
-            negatives=self.train_negatives,
-            batch_decay=self.batch_decay,
-            round_decay=self.round_decay,
-        )
+    def _paced(self, *steps: Step) -> Procedure:
+        phase = self.phase(*steps, batch_decay=self.batch_decay)
+        return Procedure((phase,), self.train_negatives, round_decay=self.round_decay)
 
     def _fedrap(self) -> FedRAPConfig:
         """FedRAP with its own terms and decay of weights, at the pace set here."""

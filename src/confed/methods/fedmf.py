@@ -57,7 +57,7 @@ class FedMF(DeviceMethod):
         step = Step({"user": config.learning_rate, "items": config.item_rate(items)}, (config.loss,))
         return Pieces(
             backbone=Dot(items, config.dim, config.init_deviation),
-            procedure=Procedure((step,), config.local_epochs, config.batch_size, config.train_negatives),
+            procedure=Procedure((config.phase(step),), config.train_negatives),
             strategy=Average({"items": _OVER[config.aggregation]}),
             selection=Selection(config.fraction),
             view="global",

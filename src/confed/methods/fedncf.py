@@ -54,12 +54,7 @@ class FedNCF(DeviceMethod):
         }
         return Pieces(
             backbone=backbone,
-            procedure=Procedure(
-                (Step(rates, (config.loss,), config.optimiser),),
-                config.local_epochs,
-                config.batch_size,
-                config.train_negatives,
-            ),
+            procedure=Procedure((config.phase(Step(rates, (config.loss,), config.optimiser)),), config.train_negatives),
             strategy=Average(plan),
             selection=Selection(config.fraction),
             view="global",

@@ -110,16 +110,13 @@ class FedRAPConfig(FederatedConfig):
     def procedure(self) -> Procedure:
         head = dict.fromkeys(("weight", "bias"), self.learning_rate)
         tables = dict.fromkeys(("items", "own"), self.item_rate)
-        return Procedure(
-            steps=(Step({**head, **tables}, self.batch_terms(), dense=self.table_terms()),),
-            epochs=self.local_epochs,
-            batch_size=self.batch_size,
-            negatives=self.train_negatives,
+        phase = self.phase(
+            Step({**head, **tables}, self.batch_terms(), dense=self.table_terms()),
             weight_decay=self.weight_decay,
             batch_decay=self.batch_decay,
-            round_decay=self.round_decay,
             tolerance=self.tolerance or None,
         )
+        return Procedure((phase,), self.train_negatives, round_decay=self.round_decay)
 
 
 class FedRAP(DeviceMethod):

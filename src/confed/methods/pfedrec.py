@@ -42,15 +42,9 @@ class PFedRecConfig(ScaledItemsConfig):
 
     def procedure(self, items: int) -> Procedure:
         """The local loop: for every batch the head's step, then the items'."""
-        return Procedure(
-            steps=(
-                Step({"weight": self.learning_rate, "bias": self.learning_rate}, (self.loss,)),
-                Step({"items": self.item_rate(items)}, (self.loss,)),
-            ),
-            epochs=self.local_epochs,
-            batch_size=self.batch_size,
-            negatives=self.train_negatives,
-        )
+        head = Step({"weight": self.learning_rate, "bias": self.learning_rate}, (self.loss,))
+        table = Step({"items": self.item_rate(items)}, (self.loss,))
+        return Procedure((self.phase(head, table),), self.train_negatives)
 
 
 class PFedRec(DeviceMethod):

@@ -24,6 +24,7 @@ _CLASSES = {
     "fedmf": "fedmf.FedMF",
     "fedncf": "fedncf.FedNCF",
     "fedrap": "fedrap.FedRAP",
+    "fedrecon": "fedrecon.FedRecon",
     "fppdm++": "fppdm.FPPDMPlus",
     "fppdm": "fppdm.FPPDM",
     "etl-fc": "etl.ETLFC",

@@ -35,7 +35,7 @@ class ScalarControl(DeviceMethod):
         step = Step({"items": config.learning_rate}, (config.loss,))
         return Pieces(
             backbone=Scalar(items),
-            procedure=Procedure((step,), config.local_epochs, config.batch_size, config.train_negatives),
+            procedure=Procedure((config.phase(step),), config.train_negatives),
             strategy=Average({}),
             selection=Selection(config.fraction),
             view="local",

@@ -1,7 +1,8 @@
 """What a client holds and how it scores an item, one file a family."""
 
 from confed.clients.backbones.additive import Additive
-from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Renewal
+from confed.clients.backbones.biased import BiasedDot
 from confed.clients.backbones.dot import Dot
 from confed.clients.backbones.dual import AdaptiveTransfer, DualTable, LearnedTransfer, NoTransfer, Transfer
 from confed.clients.backbones.linear import LinearHead, Scalar
@@ -11,6 +12,7 @@ __all__ = [
     "AdaptiveTransfer",
     "Additive",
     "Backbone",
+    "BiasedDot",
     "Bilinear",
     "Dot",
     "DualTable",
@@ -19,6 +21,7 @@ __all__ = [
     "NeuMF",
     "NoTransfer",
     "ParamSpec",
+    "Renewal",
     "Scalar",
     "Transfer",
 ]

@@ -13,7 +13,7 @@ from confed.initial import normal, uniform
 class Additive(Backbone):
     """s_i = w_u · (C[i] + D_u[i]) + b_u: `items` is C, `own` is D_u, which never leaves and is never replaced."""
 
-    bilinear = Bilinear("weight", ("items", "own"), "bias")
+    bilinear = Bilinear("weight", ("items", "own"), ("bias",))
     views = ("items", "own")
 
     def __init__(self, items: int, width: int, deviation: float) -> None:

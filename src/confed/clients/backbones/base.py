@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.initial import Initialiser, initial
+from confed.random import Stream
+
+Ints = NDArray[np.int64]
 
 Role = Literal["item", "user", "head", "net"]
 Scope = Literal["private", "shared"]
@@ -19,11 +25,23 @@ Lifetime = Literal["round", "persistent"]
 
 
 @dataclass(frozen=True)
+class Renewal:
+    """A parameter that each client draws anew, for itself, every so many rounds: uniformly within ±bound."""
+
+    every: int
+    bound: float
+
+    def due(self, number: int) -> bool:
+        return (number - 1) % self.every == 0
+
+
+@dataclass(frozen=True)
 class ParamSpec:
     """One parameter of one client. `scope` decides whether it is uploaded; role `item` means one row per item.
 
     A shared parameter lives for a `round`, after which the server's version replaces it, or is `persistent`: the
-    client keeps its own until the server pushes another.
+    client keeps its own until the server pushes another. A private one is kept for good, or has a `renewal`: if that is
+    due every round, nothing is kept of it.
     """
 
     name: str
@@ -32,24 +50,36 @@ class ParamSpec:
     scope: Scope
     init: Initialiser
     lifetime: Lifetime = "round"
+    renewal: Renewal | None = None
 
     @property
     def kept(self) -> bool:
         """Whether the client remembers it between rounds."""
+        if self.renewal and self.renewal.every == 1:
+            return False
         return self.scope == "private" or self.lifetime == "persistent"
 
     def initial(self, seed: int, dtype: torch.dtype) -> Tensor:
         """The common start: every client begins with the same value, as in the PFedRec line of work."""
         return initial(seed, self.name, self.shape, self.init).to(dtype)
 
+    def renewed(self, ids: Ints, seed: int, number: int, dtype: torch.dtype) -> Tensor:
+        """(clients, …): what clients draw for round `number`, each by its id."""
+        assert self.renewal is not None, f"{self.name} is kept for good"
+        slots = np.arange(math.prod(self.shape))
+        drawn = Stream.of(seed, f"renewed/{self.name}", number).uniform(ids[:, None], slots[None, :])
+        return torch.from_numpy(self.renewal.bound * (2.0 * drawn - 1.0)).view(len(ids), *self.shape).to(dtype)
+
 
 @dataclass(frozen=True)
 class Bilinear:
-    """The names of the parts of the score s_i = vector · Σ_k table_k[i] + bias."""
+    """The names of the parts of the score s_i = vector · Σ_k table_k[i] + offset_i + Σ biases."""
 
     vector: str
     tables: tuple[str, ...]
-    bias: str | None = None
+    biases: tuple[str, ...] = ()
+    offset: str | None = None
+    """An item table of one column, where there is one of vectors."""
 
 
 class Backbone(ABC):

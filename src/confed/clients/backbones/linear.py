@@ -13,7 +13,7 @@ from confed.initial import normal, uniform, zeros
 class LinearHead(Backbone):
     """s_i = w_u · V_u[i] + b_u. There is no user vector; w_u plays its part."""
 
-    bilinear = Bilinear("weight", ("items",), "bias")
+    bilinear = Bilinear("weight", ("items",), ("bias",))
 
     def __init__(self, items: int, width: int, items_scope: Scope = "shared", deviation: float = 1.0) -> None:
         bound = width**-0.5

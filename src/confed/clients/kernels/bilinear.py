@@ -23,6 +23,7 @@ def train_epoch(
     vectors: Floats,
     biases: Floats,
     tables: Tables,
+    constants: int,
     rates: Floats,
     weights: tuple[float, float, float],
     decays: tuple[float, float],
@@ -39,10 +40,10 @@ def train_epoch(
     """One pass of every client that still runs. `losses` (terms, clients) receives the means over its batches, of the
     last step of each.
 
-    `rates` (steps, 2 + tables, clients) are those of vector, bias and tables; what has none in a step is left alone.
-    `weights` are those of the terms on the batch's rows of two tables; `decays` that of parameters, and what a batch
-    leaves of the rates. `factor` (clients,) is what is left of them now, `scales` (tables, clients) what decay has made
-    of rows that are not here.
+    The last `constants` of a vector's numbers stay as they are. `rates` (steps, 2 + tables, clients) are those of
+    vector, bias and tables; what has none in a step is left alone. `weights` are those of the terms on the batch's rows
+    of two tables; `decays` that of parameters, and what a batch leaves of the rates. `factor` (clients,) is what is
+    left of them now, `scales` (tables, clients) what decay has made of rows that are not here.
     """
     rows, width = tables[0].shape[1], tables[0].shape[2]
     slope, count = np.zeros(rows, vectors.dtype), np.zeros(rows, vectors.dtype)
@@ -64,7 +65,7 @@ def train_epoch(
                     touched = present[: _by_row(looked_up, of_rows, slope, count, present)]
                     _step_tables(tables, u, vectors[u], rate[2:], weights, decays[0], touched, slope, count, found)
                 if rate[0] != 0.0:
-                    _step_vector(vectors[u], ascent, rate[0], decays[0])
+                    _step_vector(vectors[u, : width - constants], ascent, rate[0], decays[0])
                 biases[u, 0] -= rate[1] * (of_rows.sum() + decays[0] * biases[u, 0])
                 scales[:, u] *= 1.0 - rate[2:] * decays[0]
             losses[:, u] += found

@@ -41,9 +41,14 @@ def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
     """The start of the parameter `name`."""
+    require_room_for(name, shape)
+    return draw(shape, keyed(seed, "init", name))
+
+
+def require_room_for(name: str, shape: tuple[int, ...]) -> None:
+    """The parameter `name` must fit into memory."""
     size = " x ".join(f"{extent:,}" for extent in shape)
     require_room(f"the {size} numbers of the parameter {name!r}", math.prod(shape) * _BYTES, "lower `dim`")
-    return draw(shape, keyed(seed, "init", name))
 
 
 Layers = dict[str, tuple[tuple[int, ...], Initialiser]]

@@ -37,7 +37,7 @@ def test_a_loss_that_is_not_finite_or_explodes_stops_with_client_and_term(value,
 
 def test_a_view_the_method_does_not_have_is_an_error():
     method = method_named("pfedrec")
-    asked = "view = 'pushed': this method can be scored under 'local' or 'global'"
+    asked = "view = 'pushed': pfedrec can be scored under 'local' or 'global'"
     for build in (
         lambda: trainer(view="pushed"),
         lambda: method.server(terms(view="pushed"), Roster.of(cut())),

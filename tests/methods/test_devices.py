@@ -55,7 +55,7 @@ def with_plan(plan):
         ),
         (with_step(rates={"item": 0.1}), "a rate of 'item', its backbone has"),
         (with_step(optimiser="Adam"), "optimiser = 'Adam', there are .'adam', 'sgd'"),
-        (lambda pieces: replace(pieces, view="pushed"), "view = 'pushed': this method can be scored under"),
+        (lambda pieces: replace(pieces, view="pushed"), "view = 'pushed': slip can be scored under"),
     ],
 )
 def test_a_slip_is_said_before_anything_starts(change, said):

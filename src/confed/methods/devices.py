@@ -29,6 +29,7 @@ from confed.errors import ConfedError, said_of
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Server
 from confed.federations.states import of_clients
+from confed.initial import require_room_for
 from confed.messages import Agreement, Push, Tally
 from confed.methods.base import FederatedMethod, FilteredConfig, Kind, State, Terms
 from confed.methods.rates import PAPERS, facts_of, in_words, item_rate_factor
@@ -123,6 +124,8 @@ class Pieces:
 
     def check(self, method: str) -> None:
         """Whether the pieces speak of the same parameters; a slip of the pen must not become another method."""
+        if self.view not in ("local", self.served):
+            raise ConfedError(f"view = {self.view!r}: {method} can be scored under 'local' or {self.served!r}")
         params = [spec.name for spec in self.backbone.params]
         shared = [spec.name for spec in self.backbone.named(scope="shared")]
         for name in self.strategy.plan:
@@ -136,16 +139,18 @@ class Pieces:
                 raise ConfedError(f"{method}: optimiser = {step.optimiser!r}, there are {sorted(OPTIMISERS)}")
 
     @property
+    def served(self) -> View:
+        """The view of what clients would be served with after the server's step."""
+        if self.backbone.named(scope="shared", kept=True):
+            return "pushed"
+        return "rebuilt" if self.procedure.rebuild else "global"
+
+    @property
     def views(self) -> tuple[View, ...]:
-        """The view asked for, and beside the `local` one what clients would be served after the server's step."""
-        shared = self.backbone.named(scope="shared")
-        kept = any(spec.kept for spec in shared)
-        served: View = "pushed" if kept else "rebuilt" if self.procedure.rebuild else "global"
-        if self.view not in ("local", served):
-            raise ConfedError(f"view = {self.view!r}: this method can be scored under 'local' or {served!r}")
+        """The view asked for, and beside the `local` one that which is served."""
         if self.view == "local":
-            return ("local", served) if shared else ("local",)
-        return ("pushed", "local") if kept else (self.view,)
+            return ("local", self.served) if self.backbone.named(scope="shared") else ("local",)
+        return ("pushed", "local") if self.view == "pushed" else (self.view,)
 
     @property
     def rebuilt(self) -> bool:
@@ -197,7 +202,7 @@ class DeviceMethod(FederatedMethod):
         return pieces
 
     def check(self, terms: Terms, cut: AnySplit) -> None:
-        """Without what clients keep, which may be much."""
+        """Without drawing anything, nor what clients keep: either may be much."""
         pieces = self._pieces(terms, cut.items)
         require_memory(
             pieces.backbone,
@@ -207,7 +212,8 @@ class DeviceMethod(FederatedMethod):
             touched=touched_rows(cut.parts[ONLY].training, pieces.procedure, terms.rounds),
             copies=pieces.copies,
         )
-        self.server(terms, Roster.of(cut))
+        for spec in pieces.backbone.params:
+            require_room_for(spec.name, spec.shape)
 
     def server(self, terms: Terms, roster: Roster) -> Server:
         pieces = self._pieces(terms, roster.items).started(roster.ids, terms.seed, terms.number_type)

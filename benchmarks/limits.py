@@ -72,7 +72,8 @@ def work(experiment: Experiment) -> dict[str, float]:
         rows += int(drawn.lengths.sum())
         touched += int((drawn.local.amax(dim=1) + 1).sum())
     tower = getattr(gateway.backbone, "tower", ())
-    training = rows * sum(p.epochs * of_a_row(experiment.method.name, width, p, tower) for p in procedure.phases)
+    phases = [phase for phase in procedure.phases if isinstance(phase, Phase)]
+    training = rows * sum(phase.epochs * of_a_row(experiment.method.name, width, phase, tower) for phase in phases)
     ranking = 2 * width * data.users * data.items
     return {"operations": training + ranking, "bytes": 2 * touched * sum(4 * spec.shape[1] for spec in tables)}
 

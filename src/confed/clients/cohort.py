@@ -22,7 +22,7 @@ from confed.clients.fused_tower import fusable_tower, train_tower
 from confed.clients.objectives import Batch, Whole
 from confed.clients.optim import Optimiser, Rate, flatten_rows, optimiser, shaped
 from confed.clients.pace import Pace
-from confed.clients.procedures import Phase, Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step, Visit
 from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
@@ -96,7 +96,11 @@ class Cohort:
         self.round = number
         for place, phase in enumerate(procedure.at(number)):
             rows = self.rows.part(phase.part, stream.child("halves"))
-            self.values |= self._trained(phase, rows, stream.child(f"phase {place}") if place else stream, number)
+            own = stream.child(f"phase {place}") if place else stream
+            if isinstance(phase, Visit):
+                self.values |= phase.train(self.params, self.tables, rows, own)
+            else:
+                self.values |= self._trained(phase, rows, own, number)
             self.samples = rows.lengths
         return self.values
 

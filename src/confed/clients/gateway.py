@@ -129,6 +129,7 @@ class People(Gateway):
             self.procedure.negatives,
             Stream.of(self.seed, "negatives", number),
             self.agreement.dtype,
+            draw=self.procedure.draw,
             virtual=self.procedure.virtual,
             whole=self.procedure.dense,
         )

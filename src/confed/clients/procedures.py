@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+from torch import Tensor
 
 from confed.clients.objectives import DenseTerm, Schedule, Term
 from confed.clients.optim import Rate
+from confed.random import Stream
+
+if TYPE_CHECKING:
+    from confed.clients.sampling import LocalRows
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,9 @@ class Step:
     """Terms on whole item tables. They are stepped by plain gradient descent, whatever the optimiser of the rest."""
 
 
+Draw = Literal["each", "pairs"]
+"""Which rows a client draws: each of its positives with negatives, or as many pairs of a positive, any of them, and a
+negative."""
 Part = Literal["all", "support", "query"]
 """Which of its rows a client looks at: all, or one of two halves that have none in common."""
 
@@ -63,12 +73,34 @@ class Phase:
         return replace(self, steps=tuple(replace(step, dense=()) for step in self.steps))
 
 
+class Visit(ABC):
+    """A phase that is no descent in batches: it changes a cohort's parameters in its own way."""
+
+    part: ClassVar[Part] = "all"
+    batch_size: ClassVar[int] = 1
+    steps: ClassVar[tuple[Step, ...]] = ()
+    dense: ClassVar[bool] = False
+
+    @abstractmethod
+    def train(
+        self, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], rows: LocalRows, stream: Stream
+    ) -> dict[str, Tensor]:
+        """By term, each client's mean value before the change."""
+
+    def slowed(self, factor: float) -> Self:
+        """With what is left of its rates."""
+        if factor != 1.0:
+            raise NotImplementedError(f"{type(self).__name__} has one pace for all rounds")
+        return self
+
+
 @dataclass(frozen=True)
 class Procedure:
     """The `phases` in order, all on the rows that the client draws for the round."""
 
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase | Visit, ...]
     negatives: int
+    draw: Draw = "each"
     rebuild: tuple[Phase, ...] = ()
     """What clients do before they are scored with what the server shares, where they forget what is their own."""
     virtual: float = 0.0
@@ -76,7 +108,7 @@ class Procedure:
     round_decay: float = 1.0
     """What all rates are multiplied by after every round."""
 
-    def at(self, number: int) -> tuple[Phase, ...]:
+    def at(self, number: int) -> tuple[Phase | Visit, ...]:
         """The phases of round `number`, with the rates that are left then."""
         return tuple(phase.slowed(self.round_decay ** (number - 1)) for phase in self.phases)
 

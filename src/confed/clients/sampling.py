@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from confed.clients.procedures import Part
+from confed.clients.procedures import Draw, Part
 from confed.compiled import compiled
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
@@ -104,17 +104,21 @@ def draw_rows(
     stream: Stream,
     dtype: torch.dtype,
     *,
+    draw: Draw = "each",
     virtual: float = 0.0,
     whole: bool = False,
 ) -> LocalRows:
-    """Positives and negatives of `clients` (reordered: longest first), on compact tables or on whole ones."""
+    """Positives and negatives of `clients` (reordered: longest first), on compact tables or on whole ones. Every
+    positive has its negatives behind it.
+    """
     clients = clients[np.argsort(-data.positives.lengths[clients], kind="stable")]
     positives = data.positives.take(clients)
     drawn = draw_negatives(data, clients, negatives, stream)
     lengths = positives.lengths * (1 + negatives)
     items = np.empty((len(clients), int(lengths.max(initial=0))), dtype=np.int64)
     labels = np.empty(items.shape, dtype=np.float32 if dtype == torch.float32 else np.float64)
-    _lay_out(positives.offsets, positives.values, drawn, data.items, items, labels)
+    against = positives.values if draw == "each" else _any_of(positives, data.ids[clients], stream.child("positives"))
+    _lay_out(positives.offsets, against, drawn, data.items, items, labels)
     if virtual:
         added, coins = draw_virtual(data, clients, virtual, stream.child("virtual"))
         items = _beside(items, lengths, added.values, added.lengths, data.items)
@@ -131,6 +135,14 @@ def draw_rows(
         positives=positives,
         whole=whole,
     )
+
+
+def _any_of(positives: Ragged, ids: Ints, stream: Stream) -> Ints:
+    """As many of each client's positives as it has, with replacement."""
+    row, starts = positives.row_of, positives.offsets[:-1]
+    slot = np.arange(len(row)) - starts[row]
+    chosen: Ints = positives.values[starts[row] + stream.integers(ids[row], slot, positives.lengths[row])]
+    return chosen
 
 
 @compiled

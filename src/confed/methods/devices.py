@@ -54,21 +54,26 @@ class Reproduction(BaseModel):
     """Cross-entropy of float32 probabilities, whose gradient vanishes on saturated errors (D-1)."""
 
 
-class FederatedConfig(FilteredConfig):
+class DeviceConfig(FilteredConfig):
     """What every cross-device method has."""
 
     dim: int = Field(default=32, ge=1)
     """Width of item and user vectors."""
     learning_rate: float = Field(default=0.1, gt=0)
     """Step size of the private parameters and networks."""
+    fraction: float = Field(default=1.0, gt=0, le=1)
+    """Share of the clients that take part in a round."""
+
+
+class FederatedConfig(DeviceConfig):
+    """And those that descend in batches of rows."""
+
     local_epochs: int = Field(default=1, ge=1)
     """Passes over a client's rows in one round."""
     batch_size: int = Field(default=256, ge=1)
     """Rows per local step."""
     train_negatives: int = Field(default=4, ge=1)
     """Sampled negatives per positive, redrawn every round."""
-    fraction: float = Field(default=1.0, gt=0, le=1)
-    """Share of the clients that take part in a round."""
     reproduction: Reproduction = Reproduction()
     """Flaws of published code to reproduce, such as reproduction.saturating_bce."""
 

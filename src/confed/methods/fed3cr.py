@@ -174,10 +174,10 @@ class Fed3CRConfig(FederatedConfig):
             return self._paced(Step(others, (self.loss,)), Step({**tables, **nets}, (self.loss,), dense=self.dense()))
         together = Step({**others, **tables, **nets}, (self.loss,), dense=self.dense())
         if self.backbone == "fedrap":
-            own = self._fedrap().procedure()
-            (phase,) = own.phases
+            phase = self._fedrap().descent()
             together = replace(together, terms=(self.loss, *phase.steps[0].terms[1:]))
-            return replace(own, phases=(replace(phase, steps=(together,)),))
+            phases = (replace(phase, steps=(together,)),)
+            return Procedure(phases, self.train_negatives, round_decay=self.round_decay)
         return self._paced(together)
 
     def _paced(self, *steps: Step) -> Procedure:

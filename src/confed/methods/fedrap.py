@@ -36,7 +36,7 @@ from pydantic import Field, model_validator
 from confed.clients.backbones import Additive
 from confed.clients.objectives import DenseTerm, Term
 from confed.clients.objectives.additive import Apart, ApartWhole, Curriculum, Small, SparseWhole
-from confed.clients.procedures import Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step
 from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces, Reproduction
 from confed.server.selection import Selection
 from confed.server.strategies import Average
@@ -107,16 +107,18 @@ class FedRAPConfig(FederatedConfig):
             shaping.append(SparseWhole("items", self.curriculum(self.sparsity)))
         return tuple(shaping)
 
-    def procedure(self) -> Procedure:
+    def descent(self) -> Phase:
         head = dict.fromkeys(("weight", "bias"), self.learning_rate)
         tables = dict.fromkeys(("items", "own"), self.item_rate)
-        phase = self.phase(
+        return self.phase(
             Step({**head, **tables}, self.batch_terms(), dense=self.table_terms()),
             weight_decay=self.weight_decay,
             batch_decay=self.batch_decay,
             tolerance=self.tolerance or None,
         )
-        return Procedure((phase,), self.train_negatives, round_decay=self.round_decay)
+
+    def procedure(self) -> Procedure:
+        return Procedure((self.descent(),), self.train_negatives, round_decay=self.round_decay)
 
 
 class FedRAP(DeviceMethod):

@@ -25,6 +25,7 @@ _CLASSES = {
     "fedncf": "fedncf.FedNCF",
     "fedrap": "fedrap.FedRAP",
     "fedrecon": "fedrecon.FedRecon",
+    "federank": "federank.FedeRank",
     "fppdm++": "fppdm.FPPDMPlus",
     "fppdm": "fppdm.FPPDM",
     "etl-fc": "etl.ETLFC",

@@ -2,7 +2,7 @@
 
 from confed.clients.backbones.additive import Additive
 from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Renewal
-from confed.clients.backbones.biased import BiasedDot
+from confed.clients.backbones.biased import BiasedDot, OffsetDot
 from confed.clients.backbones.dot import Dot
 from confed.clients.backbones.dual import AdaptiveTransfer, DualTable, LearnedTransfer, NoTransfer, Transfer
 from confed.clients.backbones.linear import LinearHead, Scalar
@@ -20,6 +20,7 @@ __all__ = [
     "LinearHead",
     "NeuMF",
     "NoTransfer",
+    "OffsetDot",
     "ParamSpec",
     "Renewal",
     "Scalar",

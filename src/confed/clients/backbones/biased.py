@@ -1,4 +1,4 @@
-"""Matrix factorisation with biases on a device, whose private part may be forgotten: FedRecon's client."""
+"""Matrix factorisation with biases on a device: FedeRank's client, and FedRecon's, whose own part may be forgotten."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Renewal, inner
-from confed.initial import uniform, zeros
+from confed.initial import normal, uniform, zeros
+
+
+class OffsetDot(Backbone):
+    """s_i = p_u · V[i] + b_i."""
+
+    bilinear = Bilinear("user", ("items",), offset="item_bias")
+
+    def __init__(self, items: int, width: int, deviation: float) -> None:
+        draw = normal(deviation)
+        self.params = (
+            ParamSpec("user", (width,), "user", "private", draw),
+            ParamSpec("items", (items, width), "item", "shared", draw),
+            ParamSpec("item_bias", (items, 1), "item", "shared", draw),
+        )
+
+    def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:
+        return inner(rows["items"], params["user"]) + rows["item_bias"][:, :, 0]
 
 
 class BiasedDot(Backbone):

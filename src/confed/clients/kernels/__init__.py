@@ -7,6 +7,7 @@ rows in cache. The arithmetic is that of the batched form, and the tests hold th
 
 from confed.clients.kernels.bilinear import put_scores, train_epoch
 from confed.clients.kernels.dual import train_dual_epochs
+from confed.clients.kernels.pairs import visit_pairs
 from confed.clients.kernels.tower import train_tower_epochs
 
-__all__ = ["put_scores", "train_dual_epochs", "train_epoch", "train_tower_epochs"]
+__all__ = ["put_scores", "train_dual_epochs", "train_epoch", "train_tower_epochs", "visit_pairs"]

@@ -63,10 +63,10 @@ class Ragged:
 
     def unique(self) -> Ragged:
         """Each row sorted and without repetitions; found once, however often it is asked for."""
-        return self._unique
+        return self._distinct
 
     @cached_property
-    def _unique(self) -> Ragged:
+    def _distinct(self) -> Ragged:
         values, offsets = np.empty_like(self.values), np.zeros_like(self.offsets)
         _unique(self.offsets, self.values, offsets, values)
         return Ragged(offsets, values[: offsets[-1]].copy())

@@ -17,7 +17,7 @@ _VIEWS = {
     "local": "as each client tuned it",
     "global": "with what the server made of all",
     "pushed": "as the server's step left each client",
-    "rebuilt": "with what the server made of all, and what each client reconstructed for itself",
+    "reconstructed": "with what the server made of all, and what each client reconstructed for itself",
 }
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -5,11 +7,15 @@ from benchmarks.plain import PlainBiased, PlainFederation, PlainStep
 
 import confed
 from confed.clients.backbones import ParamSpec, Renewal
+from confed.clients.cohort import Cohort
+from confed.clients.sampling import draw_rows
 from confed.data.interactions import ONLY
 from confed.initial import zeros
 from confed.methods.base import Terms
 from confed.methods.registry import method_named
 from confed.ragged import Ragged
+from confed.random import Stream
+from confed.report.groups import users
 from confed.testing import tiny
 from tests.oracle import Oracle, OracleConformance
 
@@ -19,7 +25,7 @@ SMALL = {"batch_size": 16, "dim": 8, "init_bound": 0.5}
 
 class FedReconConformance(OracleConformance):
     method = "fedrecon"
-    served = "rebuilt"
+    served = "reconstructed"
 
     def oracle(self, config, items):
         model, rate = PlainBiased(items, config.dim), config.learning_rate
@@ -63,9 +69,20 @@ def test_what_is_drawn_anew_is_every_clients_own_within_its_bounds():
     assert [spec.renewal.due(number) for number in (1, 2, 3, 4)] == [True, False, True, False]
 
 
-def test_of_two_halves_no_row_is_in_both():
-    """Own parts see the first half, what is shared the second: items of the first half alone do not move."""
-    trainer = trained(0, split=True, fraction=0.01)
+def test_of_two_halves_no_row_is_in_both_and_each_is_in_one():
+    rows = draw_rows(tiny.cut().training, np.arange(tiny.USERS), 4, Stream.of(0, "n"), torch.float64)
+    numbered = replace(rows, local=torch.arange(rows.local.shape[1]).expand_as(rows.local).contiguous())
+    halves = [numbered.part(name, Stream.of(0, "halves")) for name in ("support", "query")]
+    for place, length in enumerate(rows.lengths.tolist()):
+        seen = [half.local[place, : half.lengths[place]].tolist() for half in halves]
+        assert sorted(seen[0] + seen[1]) == list(range(length))
+        assert len(seen[0]) - len(seen[1]) in (0, 1)
+        for half, slots in zip(halves, seen, strict=True):
+            assert torch.equal(half.labels[place, : len(slots)], rows.labels[place, slots])
+
+
+def test_what_is_shared_is_stepped_on_the_second_half():
+    trainer = trained(0, split=True)
     people, download = trainer.federation.site.gateway, trainer.server.strategy.download()
     cohort = people.train_chunk(1, download, np.array([5]))
     assert cohort.samples.tolist() == [int(cohort.rows.lengths[0]) // 2]
@@ -73,10 +90,29 @@ def test_of_two_halves_no_row_is_in_both():
     assert 0 < int(moved.sum()) <= int(cohort.samples[0]) < len(moved)
 
 
+def test_between_two_draws_a_client_goes_on_with_what_it_has(monkeypatch):
+    """And who is visited for the first time then has drawn before."""
+    trainer = trained(0, reinit_every=2, fraction=0.5)
+    people = trainer.federation.site.gateway
+    assert len(torch.unique(people.store.tensors["user"], dim=0)) == tiny.USERS
+    begun = {}
+
+    def noting(cohort, procedure, stream, number, train=Cohort.train):
+        begun[number] = {int(c): v.clone() for c, v in zip(cohort.clients, cohort.params["user"], strict=True)}
+        return train(cohort, procedure, stream, number)
+
+    monkeypatch.setattr(Cohort, "train", noting)
+    for number in (1, 2, 3):
+        before = people.store.tensors["user"].clone()
+        trainer.round(number)
+        goes_on = [torch.equal(vector, before[client]) for client, vector in begun[number].items()]
+        assert goes_on and set(goes_on) == {number == 2}
+
+
 def test_whoever_is_scored_reconstructs_first_with_what_is_shared_held_fixed():
     trainer = trained(2, serving_epochs=3)
     people, download = trainer.federation.site.gateway, trainer.server.strategy.download()
-    cohort = people.rebuilt(download, np.arange(tiny.USERS))
+    cohort = people.reconstructed(download, np.arange(tiny.USERS))
     before = {name: tensor[0] for name, tensor in download.tables.items()}
     for client in (0, 7):
         place = cohort.clients.tolist().index(client)
@@ -101,10 +137,25 @@ def test_somebody_new_with_the_history_of_a_client_is_served_much_like_that_clie
     assert bool((alike.argmax(dim=1) == torch.arange(6)).float().mean() > 0.6)
 
 
+def test_published_figures_are_those_of_the_published_configuration():
+    method = method_named("fedrecon")
+    shown = [{"reinit_every": 2}, {}, {"reinit_every": 2, "jointly": True}, {"reinit_every": 2, "split": True}]
+    assert [method.published_as(method.config(None, o)) for o in shown] == ["fedrecon", None, None, None]
+
+
+def test_items_are_alike_by_their_vectors_and_not_by_their_offsets():
+    method, cut = method_named("fedrecon"), tiny.cut()
+    terms = Terms(method.config(None, SMALL), seed=1, dtype="float64")
+    state = trained(1).serving_state()
+    assert torch.equal(method.item_vectors(terms, cut, state), state["server.items"])
+    assert method.upload_parts(terms, cut).keys() == {"item tables", "other"}
+
+
 def test_a_run_from_data_to_recommendations():
     options = {"dim": 4, "negatives": 15, "cutoffs": [5]}
     run = confed.run("fedrecon", tiny.interactions(), rounds=2, options=options)
-    assert run.summary["view"] == "rebuilt" and list(run.summary["views"]) == ["rebuilt"]
+    assert run.summary["view"] == "reconstructed" and list(run.summary["views"]) == ["reconstructed"]
     assert len(run.recommend("3", 4)) == 4
-    with pytest.raises(confed.ConfedError, match="'local' or 'rebuilt'"):
+    assert users(run) is None, "all clients have the server's table: there is nothing to cluster"
+    with pytest.raises(confed.ConfedError, match="'local' or 'reconstructed'"):
         confed.run("fedrecon", tiny.interactions(), rounds=1, options={**options, "view": "global"})

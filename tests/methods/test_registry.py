@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,28 +13,12 @@ import confed
 from confed.errors import ConfedError
 from confed.methods.registry import METHODS, all_methods, method_named
 
-MODULE = """
-from confed.clients.backbones import Dot
-from confed.clients.procedures import Procedure, Step
-from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces
-from confed.server.selection import Selection
-from confed.server.strategies import Average
-
-class FedAvgMF(DeviceMethod):
-    name = "fedavg-mf"
-    title = "FedAvg on matrix factorisation"
-    citation = "none"
-    config_class = FederatedConfig
-
-    def pieces(self, config, items):
-        step = Step({"user": config.learning_rate, "items": config.learning_rate}, (config.loss,))
-        return Pieces(
-            backbone=Dot(items, config.dim, deviation=0.1),
-            procedure=Procedure((config.phase(step),), config.train_negatives),
-            strategy=Average({"items": "participants"}),
-            selection=Selection(config.fraction),
-            view="global",
-        )
+ROOT = Path(__file__).parents[2]
+EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)[1]
+"""The method that CONTRIBUTING.md adds."""
+MODULE = (
+    EXAMPLE
+    + """
 
 class Otherwise(FedAvgMF):
     name = "another-name"
@@ -43,6 +29,7 @@ class Silent(DeviceMethod):
     config_class = FederatedConfig
     pieces = FedAvgMF.pieces
 """
+)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -6,6 +7,7 @@ import confed
 from confed.errors import ConfedError
 from confed.runs.execute import execute
 from confed.runs.folder import RunFolder
+from confed.runs.loop import Loop
 from confed.runs.prepare import Experiment
 from confed.runs.settings import resolve
 from confed.testing import tiny
@@ -71,6 +73,21 @@ def test_other_views_are_ranked_if_they_are_asked_for_and_change_nothing(tmp_pat
         assert list(line["views"]) == ["local"] and list(more["views"]) == ["local", "global"]
         assert line["views"]["local"] == more["views"]["local"]
     assert list(one[0]["views"]) == ["local"] and one[0]["best_round"] == other[0]["best_round"]
+
+
+def test_a_run_begun_when_all_views_were_always_ranked_goes_on_so():
+    trainer, chosen = SimpleNamespace(views=("local", "global"), view="local"), SimpleNamespace(all_views=False)
+
+    def ranked(*lines):
+        return Loop._views.fget(SimpleNamespace(trainer=trainer, settings=chosen, lines=list(lines)))
+
+    assert ranked() == ranked({"views": {"local": {}}}) == ("local",)
+    assert ranked({"views": {"local": {}, "global": {}}}) == ("local", "global")
+
+
+def test_all_views_of_a_sample_cannot_be_asked_for():
+    with pytest.raises(ConfedError, match=r"all_views and eval_users: .* leave one of them out"):
+        settings(all_views=True, eval_users=5)
 
 
 @pytest.mark.parametrize(("method", "options"), [("fedmf", {}), ("ease", {}), ("fppdm", {"variant": "alone"})])

@@ -76,6 +76,8 @@ class People(Gateway):
             touched=touched_rows(data, procedure, rounds),
             copies=copies,
         )
+        forgotten = [spec for spec in backbone.named(kept=True) if spec.renewal]
+        self.store.write(self._renewed(forgotten, data.ids, 0), torch.arange(data.users))
 
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
         card = cards.get(ONLY)
@@ -139,13 +141,15 @@ class People(Gateway):
         cohort.keep()
         return cohort
 
-    def rebuilt(self, download: Download, clients: Ints) -> Cohort:
-        """Some clients who forget what is their own, with what they make of it anew, to be scored."""
-        stream = Stream.of(self.seed, "rebuilt")
-        rows = draw_rows(self.data, clients, self.procedure.negatives, stream, self.agreement.dtype)
+    def reconstructed(self, download: Download, clients: Ints) -> Cohort:
+        """Some clients who forget what is their own, with what they make of it anew, to be scored. Their negatives are
+        the same in every round.
+        """
+        stream, procedure = Stream.of(self.seed, "reconstructed"), self.procedure
+        rows = draw_rows(self.data, clients, procedure.negatives, stream, self.agreement.dtype, draw=procedure.draw)
         forgotten = [spec for spec in self.backbone.params if spec.renewal]
         cohort = Cohort(self.backbone, self.store, download, rows, self._renewed(forgotten, rows.ids, 0))
-        self._train(cohort, replace(self.procedure, phases=self.procedure.rebuild), stream.child("shuffle"), 1)
+        self._train(cohort, replace(procedure, phases=procedure.reconstruct), stream.child("shuffle"), 1)
         return cohort
 
     def _renewed(self, specs: Iterable[ParamSpec], ids: Ints, number: int) -> dict[str, Tensor]:
@@ -157,18 +161,20 @@ class People(Gateway):
         self._require_sound(cohort)
 
     def _score(self, download: Download, clients: Ints, take: Callable[[Tensor, Tensor], None]) -> None:
-        """Hand the logits of `clients` with the server's shared parameters and their own private ones to `take`."""
+        """Hand the logits of `clients` with the server's shared parameters to `take`; private ones are their own, or
+        reconstructed.
+        """
         size = self._scored_at_once
 
         def score(some: Ints) -> None:
-            if self.procedure.rebuild:
-                self._hand_out(self.rebuilt(download, some), take)
+            if self.procedure.reconstruct:
+                self._hand_out(self.reconstructed(download, some), take)
                 return
             of = torch.from_numpy(some)
             take(of, stored_scores(self.backbone, self.store, download, of, self.data.positives))
 
         stretches = (clients[start : start + size] for start in range(0, len(clients), size))
-        for _ in in_parallel(score, self.chunks(clients) if self.procedure.rebuild else stretches):
+        for _ in in_parallel(score, self.chunks(clients) if self.procedure.reconstruct else stretches):
             pass
 
     def chunks(self, clients: Ints) -> Iterator[Ints]:

@@ -49,7 +49,7 @@ class Phase:
     weight_decay: float = 0.0
     """Of plain SGD, on all parameters that are stepped, whole tables included."""
     batch_decay: float = 1.0
-    """What a client's rates are multiplied by after each of its batches, anew every round."""
+    """What a client's rates are multiplied by after each of its batches, anew in every phase."""
     tolerance: float | None = None
     """A client stops when its loss changes by less than this part from one epoch to the next."""
 
@@ -101,7 +101,7 @@ class Procedure:
     phases: tuple[Phase | Visit, ...]
     negatives: int
     draw: Draw = "each"
-    rebuild: tuple[Phase, ...] = ()
+    reconstruct: tuple[Phase, ...] = ()
     """What clients do before they are scored with what the server shares, where they forget what is their own."""
     virtual: float = 0.0
     """Virtual ratings per positive: random items with random labels that hide the real ones."""
@@ -115,7 +115,7 @@ class Procedure:
     @property
     def steps(self) -> Iterator[Step]:
         """Of all phases."""
-        return (step for phase in self.phases for step in phase.steps)
+        return (step for phase in (*self.phases, *self.reconstruct) for step in phase.steps)
 
     @property
     def batch_size(self) -> int:

@@ -41,9 +41,9 @@ class Replay:
         backbone, store = gateway.backbone, gateway.store
         params, tables, liked = ready(backbone, store, download, everybody, gateway.data.positives)
         received = tables
-        if gateway.procedure.rebuild:
-            rebuilt = gateway.rebuilt(download, everybody.numpy())
-            params = {n: value[torch.argsort(rebuilt.clients)] for n, value in rebuilt.params.items()}
+        if gateway.procedure.reconstruct:
+            anew = gateway.reconstructed(download, everybody.numpy())
+            params = {n: value[torch.argsort(anew.clients)] for n, value in anew.params.items()}
         if bool(trains.any()):
             cohort = gateway.train_chunk(number, download, everybody[trains].numpy())
             trained = cohort.whole_tables()
@@ -82,7 +82,7 @@ class Replay:
 
     def shared_tables(self, which: Tensors | None = None) -> Tensor | None:
         """(clients, items, d): the shared item tables, side by side; None where no table is shared."""
-        names = [spec.name for spec in self.backbone.named(role="item", scope="shared")]
+        names = self.backbone.shared_vectors()
         tables = self.tables if which is None else which
         return torch.cat([self._of_each(tables[name]) for name in names], dim=2) if names else None
 

@@ -136,6 +136,8 @@ class Pieces:
         for name in self.strategy.plan:
             if name not in shared:
                 raise ConfedError(f"{method}: its strategy's plan has {name!r}, its backbone shares {shared}")
+        if self.procedure.reconstruct and (self.procedure.dense or self.procedure.virtual):
+            raise ConfedError(f"{method}: clients that reconstruct their part have no dense terms, nor virtual rows")
         for step in self.procedure.steps:
             for name in step.rates:
                 if name not in params:
@@ -148,7 +150,7 @@ class Pieces:
         """The view of what clients would be served with after the server's step."""
         if self.backbone.named(scope="shared", kept=True):
             return "pushed"
-        return "rebuilt" if self.procedure.rebuild else "global"
+        return "reconstructed" if self.procedure.reconstruct else "global"
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -306,7 +308,9 @@ class DeviceMethod(FederatedMethod):
         if tables is not None:
             gateway.receive(tables)
         everybody = torch.arange(len(histories))
-        last = 0 if pieces.procedure.rebuild else number + (not pieces.rebuilt)  # nobody remembers earlier rounds
+        last = (
+            0 if pieces.view == "reconstructed" else number + (not pieces.rebuilt)
+        )  # nothing is left of earlier rounds
         for earlier in range(max(number - CATCH_UP, 0) + 1, last):
             for chunk in gateway.chunks(everybody.numpy()):
                 gateway.train_chunk(earlier, download, chunk)
@@ -318,7 +322,7 @@ class DeviceMethod(FederatedMethod):
         pieces = self._with_state(terms, cut, state)
         download, kept = pieces.strategy.welcome(1)
         tables = {**download.tables, **(kept.tables if kept else {})}
-        shared = [spec.name for spec in pieces.backbone.named(role="item", scope="shared")]
+        shared = pieces.backbone.shared_vectors()
         if not shared:
             return super().item_vectors(terms, cut, state)
         return torch.cat([tables[name][0] for name in shared], dim=1)

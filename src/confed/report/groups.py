@@ -61,8 +61,10 @@ def _mean_tables(state: dict[str, Tensor]) -> list[Tensor]:
 def users(run: Run) -> Section | None:
     if run.summary["users"] > _MOST_CLIENTS or run.summary["users"] * run.summary["items"] > _MOST_ROWS:
         return None
+    if run.summary["view"] not in ("local", "pushed"):  # all have the server's
+        return None
     tables = client_tables(run)
-    if tables is None or run.summary["view"] == "global":
+    if tables is None:
         return None
     found = user_clusters(tables.flatten(1).numpy())
     as_trained = run.summary["view"] == "local"

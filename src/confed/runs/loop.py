@@ -109,7 +109,8 @@ class Loop:
     @property
     def _views(self) -> tuple[View, ...]:
         """Those that a round is examined under; the one that the method is judged by is the first."""
-        return self.trainer.views if self.settings.all_views else (self.trainer.view,)
+        before = len(self.lines[0]["views"]) > 1 if self.lines else False  # of runs begun when all were always ranked
+        return self.trainer.views if self.settings.all_views or before else (self.trainer.view,)
 
     def _choose(self, number: int, line: Line, results: Mapping[View, Result | DomainResult]) -> None:
         """Keep the round if the selecting metric says so."""

@@ -165,6 +165,10 @@ def resolve(
         raise ConfedError(f"chunk does nothing here, leave it out: {method} does not train on people's devices")
     if run.get("all_views") and not has_views(method, options or {}):
         raise ConfedError(f"all_views does nothing here, leave it out: {method} can be scored under one view only")
+    if run.get("all_views") and run.get("eval_users"):
+        raise ConfedError(
+            "all_views and eval_users: in the end everybody is ranked under one view, leave one of them out"
+        )
     fields |= {name: value for name, value in run.items() if value is not None}
     return placed(validated(Settings, fields, "run"))
 

@@ -116,6 +116,11 @@ class Backbone(ABC):
             p for p in self.params if role in (None, p.role) and scope in (None, p.scope) and kept in (None, p.kept)
         )
 
+    def shared_vectors(self) -> tuple[str, ...]:
+        """The names of the shared item tables whose rows are vectors: offsets have no direction."""
+        offset = self.bilinear.offset if self.bilinear else None
+        return tuple(spec.name for spec in self.named(role="item", scope="shared") if spec.name != offset)
+
     def keeping_items(self) -> Self:
         """The same backbone, whose clients keep their copies of the shared item tables between rounds."""
         twin = copy.copy(self)

@@ -39,7 +39,7 @@ class BiasedDot(Backbone):
             ParamSpec("user_bias", (1,), "user", "private", draw, renewal=renewal),
             ParamSpec("items", (items, width), "item", "shared", draw),
             ParamSpec("item_bias", (items, 1), "item", "shared", zeros),
-            ParamSpec("mean", (1,), "net", "shared", zeros),
+            ParamSpec("mean", (1,), "head", "shared", zeros),
         )
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:

@@ -27,7 +27,7 @@ from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
 from confed.clients.store import ClientStore
 from confed.compiled import compiled
-from confed.messages import Download, HeldTables, Sent, TableRows, Upload, add_rows, gather_rows
+from confed.messages import Download, HeldTables, Pull, PulledTables, Sent, TableRows, Upload, add_rows, gather_rows
 from confed.messages.agreement import MOST_ROWS
 from confed.ragged import Ragged
 from confed.random import Stream
@@ -60,6 +60,8 @@ class Cohort:
         self.round = 1
         self.scale: dict[str, Tensor] = {}
         """By table, (clients,): what decay has made of the rows that are not here."""
+        self.pulls: dict[str, Pull] = {}
+        """By table, what moves every row of it, also those that are not here."""
         self.values: dict[str, Tensor] = {}
         """By term, (clients,): what training gave."""
         self.steepest: dict[str, Tensor] = {}
@@ -98,7 +100,7 @@ class Cohort:
             rows = self.rows.part(phase.part, stream.child("halves"))
             own = stream.child(f"phase {place}") if place else stream
             if isinstance(phase, Visit):
-                self.values |= phase.train(self.params, self.tables, rows, own)
+                self.values |= phase.train(self, rows, own)
             else:
                 self.values |= self._trained(phase, rows, own, number)
             self.samples = rows.lengths
@@ -345,6 +347,8 @@ class Cohort:
             return HeldTables(self.store.tensors[name], self.clients)
         if self.rows.whole:
             return self.tables[name]
+        if name in self.pulls:
+            return PulledTables(self.download.tables[name], self.table_of, self.rows.touched, self.pulls[name])
         return self._changed_rows(name)
 
     def _samples(self) -> Tensor:

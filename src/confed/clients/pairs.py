@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from confed.clients.kernels import visit_pairs
 from confed.clients.procedures import Visit
 from confed.clients.sampling import LocalRows
 from confed.random import Stream
+
+if TYPE_CHECKING:
+    from confed.clients.cohort import Cohort
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,13 @@ class RankPairs(Visit):
     """Of the vector, of positive and of negative rows."""
     told: float
 
-    def train(
-        self, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], rows: LocalRows, stream: Stream
-    ) -> dict[str, Tensor]:
+    def train(self, cohort: Cohort, rows: LocalRows, stream: Stream) -> dict[str, Tensor]:
         losses = np.zeros(len(rows.clients))
         coins = stream.child("told").uniform(rows.ids[:, None], np.arange(rows.local.shape[1] // 2)[None, :])
         visit_pairs(
-            params[self.vector].numpy(),
-            tables[self.table].numpy(),
-            tables[self.offset].numpy(),
+            cohort.params[self.vector].numpy(),
+            cohort.tables[self.table].numpy(),
+            cohort.tables[self.offset].numpy(),
             self.rate,
             self.decays,
             rows.local.numpy(),

@@ -14,6 +14,7 @@ from confed.clients.optim import Rate
 from confed.random import Stream
 
 if TYPE_CHECKING:
+    from confed.clients.cohort import Cohort
     from confed.clients.sampling import LocalRows
 
 
@@ -82,10 +83,8 @@ class Visit(ABC):
     dense: ClassVar[bool] = False
 
     @abstractmethod
-    def train(
-        self, params: Mapping[str, Tensor], tables: Mapping[str, Tensor], rows: LocalRows, stream: Stream
-    ) -> dict[str, Tensor]:
-        """By term, each client's mean value before the change."""
+    def train(self, cohort: Cohort, rows: LocalRows, stream: Stream) -> dict[str, Tensor]:
+        """By term, each client's mean value."""
 
     def slowed(self, factor: float) -> Self:
         """With what is left of its rates."""
@@ -101,7 +100,7 @@ class Procedure:
     phases: tuple[Phase | Visit, ...]
     negatives: int
     draw: Draw = "each"
-    reconstruct: tuple[Phase, ...] = ()
+    reconstruct: tuple[Phase | Visit, ...] = ()
     """What clients do before they are scored with what the server shares, where they forget what is their own."""
     virtual: float = 0.0
     """Virtual ratings per positive: random items with random labels that hide the real ones."""

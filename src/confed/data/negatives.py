@@ -34,4 +34,4 @@ def draw_negatives(data: TrainingData, clients: Ints, count: int, stream: Stream
     excluded = data.excluded.take(clients)
     pool = data.items - excluded.lengths
     ranks = stream.distinct(data.ids[clients][row], slot, pool[row], count)
-    return excluded.outside(np.repeat(row, count), ranks.reshape(-1)).reshape(-1, count)
+    return excluded.outside(np.repeat(row, count), ranks.reshape(-1)).reshape(len(row), count)

@@ -8,6 +8,8 @@ from confed.messages.devices import Download, Push, Upload
 from confed.messages.sums import Over, PartialSum, Sums, summed
 from confed.messages.tables import (
     HeldTables,
+    Pull,
+    PulledTables,
     Sent,
     TableRows,
     add_rows,
@@ -27,6 +29,8 @@ __all__ = [
     "Needs",
     "Over",
     "PartialSum",
+    "Pull",
+    "PulledTables",
     "Push",
     "Schema",
     "Sent",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from confed.messages.tables import HeldTables, Sent, TableRows, dense
+from confed.messages.tables import Sent, dense
 from confed.messages.wire import Schema, decode, encode
 from confed.tensors import joined, part_of
 
@@ -127,7 +127,7 @@ class Upload:
     def tensor(self, name: str) -> Tensor:
         """Of what is one number, or a few, for every client."""
         found = self.tensors[name]
-        assert not isinstance(found, TableRows | HeldTables)
+        assert isinstance(found, Tensor)
         return found
 
     @property

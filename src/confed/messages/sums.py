@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from confed.messages.devices import Upload
-from confed.messages.tables import HeldTables, TableRows, weighted_sum
+from confed.messages.tables import HeldTables, PulledTables, TableRows, weighted_sum
 from confed.messages.wire import Schema, decode, encode
 from confed.tensors import joined, part_of
 
@@ -56,7 +56,7 @@ class PartialSum:
         """
         sent, weights = upload.tensors[name], _weights(upload, over)
         self.weight.add_(_weight(upload, over, weights, len(base)))
-        if isinstance(sent, TableRows):
+        if isinstance(sent, TableRows | PulledTables):
             sent.add_changes(weights, self.changes)
         else:
             self.changes.add_(_changes(upload, sent, weights, base))
@@ -66,9 +66,14 @@ class PartialSum:
         rest = {} if self.rest is None else {"rest": self.rest}
         return {"changes": self.changes, "weight": self.weight, **rest}
 
+    @property
+    def total(self) -> Tensor:
+        """All changes, with what rounding took."""
+        return self.changes if self.rest is None else self.changes + self.rest
+
     def applied(self, base: Tensor, over: Over) -> Tensor:
         """What the tensor becomes, which was `base`."""
-        changes = self.changes if self.rest is None else self.changes + self.rest
+        changes = self.total
         if over == "holders":
             changes = changes / self.weight.clamp(min=1.0)[:, None]
         elif over != "sum":

@@ -136,7 +136,61 @@ class TableRows:
         return table[:, : self.items]
 
 
-Sent = Tensor | TableRows | HeldTables
+@dataclass(frozen=True)
+class Pull:
+    """How clients move every row of a table at once, each along a vector of its own: row i by
+    (extra_i − vector · row_i) vector, where `extra` is that of the rows listed with it, and 0 elsewhere.
+    """
+
+    vectors: Tensor
+    extra: Tensor
+    """(clients, n)"""
+
+    def of(self, chosen: Tensor) -> Pull:
+        return Pull(self.vectors[chosen], self.extra[chosen])
+
+
+@dataclass(frozen=True)
+class PulledTables:
+    """Each client's whole (items, d) table, stored as what moved all of its rows. `index` (clients, n) names those with
+    an extra; the value `items` is padding.
+    """
+
+    base: Tensor
+    base_of: Tensor
+    index: Tensor
+    pull: Pull
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def of(self, chosen: Tensor) -> PulledTables:
+        return PulledTables(self.base, self.base_of[chosen], self.index[chosen], self.pull.of(chosen))
+
+    def add_changes(self, weights: Tensor, total: Tensor) -> None:
+        """Add to `total` (items, d) in float64 the weighted sum over clients of the table after less the table before.
+
+        Σ_u w_u (extra_u − V p_u) p_uᵀ: of all rows one product with the clients' second moments, for each version.
+        """
+        vectors = self.pull.vectors.double()
+        for version in torch.unique(self.base_of):
+            own = vectors[self.base_of == version]
+            moments = own.T @ (weights[self.base_of == version, None] * own)
+            total -= self.base[version].double() @ moments
+        real = self.index < len(total)
+        clients = torch.nonzero(real)[:, 0]
+        moved = (weights[:, None] * self.pull.extra.double())[real]
+        total.index_add_(0, self.index[real], moved[:, None] * vectors[clients])
+
+    def dense(self) -> Tensor:
+        """(clients, items, d)."""
+        base, vectors = self.base[self.base_of], self.pull.vectors
+        along = torch.bmm(base, vectors[:, :, None]).neg_()
+        along = with_padding_row(along).scatter_add_(1, self.index[:, :, None], self.pull.extra[:, :, None])
+        return base + along[:, :-1] * vectors[:, None, :]
+
+
+Sent = Tensor | TableRows | HeldTables | PulledTables
 """One named upload of some clients."""
 
 

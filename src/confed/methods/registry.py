@@ -26,6 +26,7 @@ _CLASSES = {
     "fedrap": "fedrap.FedRAP",
     "fedrecon": "fedrecon.FedRecon",
     "federank": "federank.FedeRank",
+    "fcf": "fcf.FCF",
     "fppdm++": "fppdm.FPPDMPlus",
     "fppdm": "fppdm.FPPDM",
     "etl-fc": "etl.ETLFC",

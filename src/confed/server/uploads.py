@@ -29,6 +29,10 @@ class Uploads:
         """What the tensor `name` becomes by what all made of it."""
         return self.sums.of[name].applied(self.bases[name], self.plan[name])
 
+    def changes(self, name: str) -> Tensor:
+        """In float64, what all added to the tensor `name`."""
+        return self.sums.of[name].total
+
 
 class Asked(Protocol):
     """Whoever holds the uploads of the round, and answers about them. Clients are named by their ids."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, inner
+from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Renewal, inner
 from confed.initial import normal
 
 
@@ -15,10 +15,17 @@ class Dot(Backbone):
 
     bilinear = Bilinear("user", ("items",))
 
-    def __init__(self, items: int, width: int, deviation: float, user_deviation: float | None = None) -> None:
+    def __init__(
+        self,
+        items: int,
+        width: int,
+        deviation: float,
+        user_deviation: float | None = None,
+        renewal: Renewal | None = None,
+    ) -> None:
         """`deviation` of all vectors at the start, but of the user's where that is given."""
         self.params = (
-            ParamSpec("user", (width,), "user", "private", normal(user_deviation or deviation)),
+            ParamSpec("user", (width,), "user", "private", normal(user_deviation or deviation), renewal=renewal),
             ParamSpec("items", (items, width), "item", "shared", normal(deviation)),
         )
 

@@ -5,7 +5,7 @@ from confed.data.shares import Roster
 from confed.messages import PartialSum, Sums
 from confed.methods.base import FederatedMethod, Terms
 from confed.methods.registry import METHODS
-from confed.server.strategies import Average
+from confed.server.strategies import Average, ServerAdam
 from confed.server.uploads import Uploads
 
 
@@ -73,4 +73,6 @@ def test_a_strategy_for_which_sums_are_enough_never_sees_a_client(name):
     bases = agreed.bases(strategy.download())
     strategy.aggregate(nothing(strategy, bases), 1)
     for table in strategy.plan:
-        assert torch.equal(strategy.state()[table], bases[table])
+        # Adam's first step has the length of its rate, wherever the decay of weights points.
+        left = bases[table] - strategy.rate * bases[table].sign() if isinstance(strategy, ServerAdam) else bases[table]
+        torch.testing.assert_close(strategy.state()[table], left, rtol=0, atol=1e-6 if left is not bases[table] else 0)

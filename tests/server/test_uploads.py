@@ -50,7 +50,7 @@ def test_what_nobody_sent_is_not_made_up():
 def test_sums_know_nothing_about_single_clients():
     """What was planned, and nothing to ask about anybody."""
     found = uploads({"items": "participants"})
-    assert {name for name in dir(found) if not name.startswith("_")} == {"sums", "plan", "bases", "mean"}
+    assert {name for name in dir(found) if not name.startswith("_")} == {"sums", "plan", "bases", "mean", "changes"}
     with pytest.raises(KeyError):
         found.mean("net")
 

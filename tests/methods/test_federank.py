@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import torch
 
 from confed.clients.gateway import People
 from confed.clients.sampling import draw_rows
+from confed.errors import ConfedError
 from confed.methods.base import Terms
 from confed.methods.registry import method_named
 from confed.random import Stream
@@ -92,3 +94,11 @@ def test_a_pair_is_any_positive_and_an_item_outside():
         assert set(drawn[::2]) <= set(own) and not set(drawn[1::2]) & set(own)
         repeated |= len(set(drawn[::2])) < len(own)
     assert repeated
+
+
+def test_a_visit_has_one_pace_for_all_rounds():
+    method = method_named("federank")
+    pieces = method.pieces(method.config(None, SMALL), tiny.ITEMS)
+    pieces.check("federank")
+    with pytest.raises(ConfedError, match="federank: a visit has one pace for all rounds"):
+        replace(pieces, procedure=replace(pieces.procedure, round_decay=0.9)).check("federank")

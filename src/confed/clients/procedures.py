@@ -87,9 +87,8 @@ class Visit(ABC):
         """By term, each client's mean value."""
 
     def slowed(self, factor: float) -> Self:
-        """With what is left of its rates."""
-        if factor != 1.0:
-            raise NotImplementedError(f"{type(self).__name__} has one pace for all rounds")
+        """It has one pace for all rounds."""
+        assert factor == 1.0, "a procedure with visits has no decay"
         return self
 
 

@@ -17,7 +17,7 @@ from confed.clients.backbones import Backbone
 from confed.clients.gateway import People, touched_rows
 from confed.clients.objectives import BCE, SaturatingBCE, Term
 from confed.clients.optim import OPTIMISERS
-from confed.clients.procedures import Phase, Procedure, Step
+from confed.clients.procedures import Phase, Procedure, Step, Visit
 from confed.clients.replay import Replay
 from confed.clients.store import require_memory
 from confed.config import MethodConfig
@@ -138,6 +138,8 @@ class Pieces:
                 raise ConfedError(f"{method}: its strategy's plan has {name!r}, its backbone shares {shared}")
         if self.procedure.reconstruct and (self.procedure.dense or self.procedure.virtual):
             raise ConfedError(f"{method}: clients that reconstruct their part have no dense terms, nor virtual rows")
+        if self.procedure.round_decay != 1.0 and any(isinstance(phase, Visit) for phase in self.procedure.phases):
+            raise ConfedError(f"{method}: a visit has one pace for all rounds, so that there is no `round_decay`")
         for step in self.procedure.steps:
             for name in step.rates:
                 if name not in params:

@@ -31,7 +31,7 @@ CASES = ("pfedrec=ml-100k", "cofedrec=ml-100k", "fed3cr=ml-100k", "fppdm++=douba
 WARM_UP = 2
 
 WORKER = """
-import inspect, json, sys, time
+import inspect, json, sys, time, torch
 from confed.data.registry import load
 from confed.runs.settings import resolve
 try:
@@ -54,7 +54,10 @@ for line in sys.stdin:
     if what == "prepare":
         Experiment.prepare(settings, data)
     elif what == "rank":
-        trainer.federation.examine(trainer.server.strategy.download())
+        server = trainer.server
+        by_client = hasattr(server, "download")
+        told = (server.download(), torch.arange(len(server.ids))) if by_client else (server.strategy.download(),)
+        trainer.federation.examine(*told)
     else:
         trainer.round(int(number), views)
     after = time.process_time(), time.perf_counter()

@@ -85,7 +85,7 @@ def test_drift_is_what_a_round_of_training_changes(chunk, view, trained):
     drift = kept.replay(everybody=True).drift()
     kept.trainer.load(kept.state)
     gateway = kept.trainer.federation.site.gateway
-    cohort = gateway.train_chunk(trained, kept.trainer.server.strategy.download(), np.arange(USERS))
+    cohort = gateway.train_chunk(trained, kept.trainer.server.download(), np.arange(USERS))
     moved = cohort.upload(["items"]).tensors["items"].dense() - kept.state["server.items"]
     expected = torch.empty(USERS, dtype=torch.float64)
     expected[cohort.clients] = moved.square().mean(dim=(1, 2)).sqrt()

@@ -53,7 +53,7 @@ def test_local_and_global_views_differ_after_training_and_agree_on_untouched_row
     local, shared = (card.scores for card in recorders[""].cards)
     assert not torch.allclose(local, shared)
     fresh = trainer()
-    download = fresh.server.strategy.download()
+    download = fresh.server.download()
     cohort = people(fresh).train_chunk(1, download, np.arange(USERS))
     client = int(cohort.clients[-1])
     untouched = np.setdiff1d(np.arange(ITEMS), cohort.rows.touched[-1].numpy())
@@ -67,15 +67,34 @@ def test_those_who_stay_away_are_scored_with_the_table_they_would_have_received(
     recorders = Recorder.of(cut())
     some = trainer(judges=recorders, fraction=0.5)
     absent = np.setdiff1d(np.arange(USERS), some.server.selection.participants(np.arange(USERS), 0, 1))
-    table = some.server.strategy.download().tables["items"][0]
+    table = some.server.download().tables["items"][0]
     weight, bias = (people(some).store.tensors[name].clone() for name in ("weight", "bias"))
     some.round(1, ["local"])
     torch.testing.assert_close(recorders[""].scores[absent], weight[absent] @ table.T + bias[absent])
 
 
+def test_turns_are_served_one_after_another_with_what_the_earlier_ones_left():
+    recorders, by_hand = Recorder.of(cut()), Recorder.of(cut())
+    taken, alone = trainer(judges=recorders), trainer(judges=by_hand)
+    turns = torch.split(torch.arange(USERS), 9)
+    taken.server.strategy.turns = lambda clients, number: iter(turns)
+    done = taken.round(1, ["local", "global"])
+    losses = 0.0
+    for turn in turns:
+        download = alone.server.download()
+        found = alone.federation.train(1, download, turn, examine=True)
+        alone.server.strategy.aggregate(alone._uploads(found.sums, download, turn), 1)
+        losses += found.loss
+    assert_equal_states(taken.state(), alone.state(), tolerance=0)
+    assert (done.participants, done.loss) == (USERS, pytest.approx(losses / USERS))
+    assert done.download_bytes == USERS * len(taken.server.download().of(torch.tensor([0])).to_bytes())
+    local, shared = (card.scores for card in recorders[""].cards)
+    assert torch.equal(local, by_hand[""].scores) and not torch.equal(local, shared)
+
+
 def test_bytes_count_participants_only():
     some = trainer(fraction=0.5)
-    each = len(some.server.strategy.download().of(torch.tensor([0])).to_bytes())
+    each = len(some.server.download().of(torch.tensor([0])).to_bytes())
     done = some.round(1)
     assert done.participants == 12
     assert done.download_bytes == 12 * each

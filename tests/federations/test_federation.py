@@ -36,9 +36,9 @@ class Asked(Federation):
     def _examine(self, site, told):
         yield {"": tally(IDS[HELD[site]]), str(site): tally(IDS[HELD[site]])}
 
-    def _rows(self, site, told):
+    def _each(self, site, told):
         for client in told["where"]:
-            yield client[None], torch.zeros(1, len(told["items"]), 1)
+            yield client[None], {"net": torch.zeros(1, len(told["items"]), 1)}
 
     def _partials(self, site, told):
         yield [
@@ -83,7 +83,7 @@ def test_training_asks_every_site_about_its_own_clients(places):
 
 def test_tallies_of_all_sites_are_put_together_by_domain():
     some = Asked()
-    found = some.examine(download())
+    found = some.examine(download(), torch.arange(5))
     assert set(found) == {"", "0", "1", "2"}
     assert found[""].cases["test"].tolist() == [10, 20, 30, 40, 50]
     assert found[""].above["test"].tolist() == [11, 21, 31, 41, 51]
@@ -96,7 +96,7 @@ def test_a_push_goes_with_the_next_question_and_once():
     some = Asked()
     some.push(Push({"net": torch.arange(2.0)[:, None]}, torch.tensor([1, -1, 0, -1, 1])))
     assert some.exchanges == 0
-    some.examine(download())
+    some.examine(download(), torch.arange(5))
     some.train(2, download(), torch.arange(5), examine=False)
     first, second = (about for _, about in some.questions)
     received = [told["push"] for told in first.values()]
@@ -108,7 +108,7 @@ def test_a_push_goes_with_the_next_question_and_once():
 @pytest.mark.parametrize("where", [[40, 30, 50], [30], [10, 20, 30, 40, 50], [20, 10]])
 def test_rows_are_asked_of_those_who_have_some_the_site_of_the_first_first(where):
     some = Asked()
-    found = list(some.rows(["net"], torch.tensor([0]), torch.tensor(where)))
+    found = list(some.each(["net"], torch.tensor(where), torch.tensor([0])))
     clients = [int(client) for client, _ in found]
     assert clients[0] == where[0] and sorted(clients) == sorted(where)
     ((_, about),) = some.questions

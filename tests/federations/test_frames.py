@@ -71,8 +71,8 @@ def tally(*rankings):
 
 QUESTIONS = {
     "train": {"number": 3, "download": download(), "clients": torch.tensor([0, 2]), "push": push(), "examine": True},
-    "examine": {"download": download(), "push": None},
-    "rows": {"names": ["items", "own"], "items": torch.tensor([3, 1]), "where": torch.tensor([2**60, 5])},
+    "examine": {"download": download(), "clients": torch.tensor([1]), "push": None},
+    "each": {"names": ["items", "own"], "where": torch.tensor([2**60, 5]), "items": torch.tensor([3, 1])},
     "partials": {"names": ["items", "own"], "groups": [torch.tensor([1, 2]), torch.tensor([], dtype=torch.int64)]},
     "mark": {"push": push()},
     "commit": {"folder": "runs/some/checkpoint", "name": "site-0", "push": None},
@@ -83,7 +83,7 @@ QUESTIONS = {
 ANSWERS = {
     "train": trained(),
     "examine": trained().tallies,
-    "rows": (torch.tensor([2**60, 5]), drawn(2, 2, 5)),
+    "each": (torch.tensor([2**60, 5]), {"items": drawn(2, 2, 3), "own": drawn(2, 2, 2)}),
     "partials": [partials(1), partials(2)],
     "mark": None,
     "commit": Sealed("site-0-0123456789abcdef.safetensors", 100, "0123456789abcdef" * 4),
@@ -138,11 +138,11 @@ def test_answers_of_those_who_were_not_examined_or_have_nothing_to_note():
 
 
 def test_names_may_stand_in_a_tuple():
-    about = {**QUESTIONS["rows"], "names": ("items", "own")}
-    _, asked = CODEC.asked(carried(CODEC.question("rows", about)))
+    about = {**QUESTIONS["each"], "names": ("items", "own")}
+    _, asked = CODEC.asked(carried(CODEC.question("each", about)))
     assert asked["names"] == ["items", "own"]
-    answer = CODEC.answer("rows", (torch.tensor([5]), drawn(1, 2, 5)))
-    assert CODEC.answered("rows", about, carried(answer))[0].tolist() == [5]
+    answer = CODEC.answer("each", (torch.tensor([5]), {"items": drawn(1, 2, 3), "own": drawn(1, 2, 2)}))
+    assert CODEC.answered("each", about, carried(answer))[0].tolist() == [5]
 
 
 def test_a_site_answers_over_bytes_as_it_does_directly():
@@ -159,19 +159,19 @@ def test_a_site_answers_over_bytes_as_it_does_directly():
     questions = {
         "train": {
             "number": 1,
-            "download": server.strategy.download().of(everybody),
+            "download": server.download().of(everybody),
             "clients": everybody,
             "push": None,
             "examine": True,
         },
-        "rows": {"names": ["items"], "items": torch.tensor([4, 40]), "where": torch.tensor([6, 2, 7])},
+        "each": {"names": ["items"], "where": torch.tensor([6, 2, 7]), "items": torch.tensor([4, 40])},
         "partials": {"names": ["items"], "groups": [torch.tensor([1, 2]), torch.tensor([5])]},
-        "examine": {"download": server.strategy.download().of(everybody), "push": None},
+        "examine": {"download": server.download().of(everybody), "clients": everybody, "push": None},
     }
     for name, about in questions.items():
         asked, told = codec.asked(carried(codec.question(name, about)))
         expected, found = getattr(direct, name)(**about), getattr(beyond, asked)(**told)
-        expected, found = (list(of) if name == "rows" else [of] for of in (expected, found))
+        expected, found = (list(of) if name == "each" else [of] for of in (expected, found))
         again = [codec.answered(name, about, carried(codec.answer(name, one))) for one in found]
         assert same(again, expected)
 
@@ -223,7 +223,7 @@ def test_what_is_wrong_with_bytes_that_are_no_frame(data, said):
 @given(st.data())
 def test_whatever_happens_on_the_way_is_a_message_error(data):
     """A byte is changed in a question or an answer: it is refused, or nothing that matters has changed."""
-    name = data.draw(st.sampled_from(["train", "rows", "partials"]))
+    name = data.draw(st.sampled_from(["train", "each", "partials"]))
     frame = CODEC.question(name, QUESTIONS[name])
     changed = bytearray(frame.to_bytes())
     start = 8 + int.from_bytes(changed[:8], "little")  # the messages: they have digests
@@ -243,7 +243,7 @@ def test_a_head_that_makes_no_sense_is_refused(head, messages):
     frame = Frame(head, messages)
     with suppress(MessageError):
         CODEC.asked(frame)
-    for name in ("train", "examine", "rows", "partials"):
+    for name in ("train", "examine", "each", "partials"):
         with suppress(MessageError):
             CODEC.answered(name, QUESTIONS[name], frame)
 
@@ -254,12 +254,12 @@ def frame_of(head, *tensors):
 
 NOT_WHOLE = {
     "no head of a question": Frame({}),
-    "nothing it is about": Frame({"ask": "rows"}),
-    "no name": Frame({"ask": ["rows"], "plain": {}, "tensors": {}}),
-    "a message is missing": Frame({"ask": "rows", "plain": {}, "tensors": {"where": 1}}),
-    "none of something": Frame({"ask": "rows", "plain": {}, "tensors": {"where": 0}}),
-    "no number": Frame({"ask": "rows", "plain": {}, "tensors": {"where": "two"}}),
-    "one too many": frame_of({"ask": "rows", "plain": {}, "tensors": {}}, torch.tensor([1])),
+    "nothing it is about": Frame({"ask": "each"}),
+    "no name": Frame({"ask": ["each"], "plain": {}, "tensors": {}}),
+    "a message is missing": Frame({"ask": "each", "plain": {}, "tensors": {"where": 1}}),
+    "none of something": Frame({"ask": "each", "plain": {}, "tensors": {"where": 0}}),
+    "no number": Frame({"ask": "each", "plain": {}, "tensors": {"where": "two"}}),
+    "one too many": frame_of({"ask": "each", "plain": {}, "tensors": {}}, torch.tensor([1])),
 }
 
 
@@ -277,8 +277,8 @@ CHANGES = {
     "train with a loss in words": lambda whole: Frame({**whole.head, "loss": "much"}, whole.messages),
     "examine without a tally": lambda whole: Frame(whole.head, whole.messages[:1]),
     "examine without a head": lambda whole: Frame({}, whole.messages),
-    "rows without rows": lambda whole: Frame(whole.head, []),
-    "rows twice": lambda whole: Frame(whole.head, whole.messages * 2),
+    "each without rows": lambda whole: Frame(whole.head, []),
+    "each twice": lambda whole: Frame(whole.head, whole.messages * 2),
     "partials of fewer groups than were asked about": lambda whole: Frame(whole.head, whole.messages[:1]),
 }
 
@@ -315,7 +315,7 @@ def test_a_question_with_other_messages_than_agreed_is_refused(codec, name, said
         (replace(CODEC, agreement=replace(AGREED, plan={"items": "sum"})), "train", "sums message refused"),
         (replace(CODEC, agreement=replace(AGREED, uploads=frozenset())), "train", "not declared: 'loss'"),
         (replace(CODEC, rankings={"": ("",), "book": ("",)}), "examine", "tally message refused: not declared"),
-        (replace(CODEC, agreement=replace(AGREED, received={"items": (4, 9)})), "rows", "rows message refused"),
+        (replace(CODEC, agreement=replace(AGREED, received={"items": (4, 9)})), "each", "each message refused"),
         (replace(CODEC, agreement=replace(AGREED, plan={"items": "sum", "own": "sum"})), "partials", "items/weight"),
     ],
 )
@@ -333,10 +333,13 @@ def test_a_site_writes_only_what_it_was_told(name):
 def test_rows_are_about_those_who_were_asked():
     """Each of them once, and of as many items as were named."""
     with pytest.raises(MessageError, match="has shape"):
-        answered("rows", (torch.tensor([5]), drawn(1, 3, 5)))
+        answered("each", (torch.tensor([5]), {"items": drawn(1, 3, 3), "own": drawn(1, 3, 2)}))
     for clients in ([5, 5], [5, 7]):
         with pytest.raises(MessageError):
-            answered("rows", (torch.tensor(clients), drawn(2, 2, 5)))
+            answered("each", (torch.tensor(clients), {"items": drawn(2, 2, 3), "own": drawn(2, 2, 2)}))
+    whole = {**QUESTIONS["each"], "items": None}
+    answer = CODEC.answer("each", (torch.tensor([5]), {"items": drawn(1, 4, 3), "own": drawn(1, 4, 2)}))
+    assert CODEC.answered("each", whole, carried(answer))[1]["own"].shape == (1, 4, 2)
 
 
 def test_a_download_to_companies_names_its_rows():

@@ -126,7 +126,7 @@ def test_an_upload_of_nobody_changes_nothing(needs):
 def test_where_sums_are_enough_no_upload_is_kept():
     site = place(PLAN)
     site.train(1, download(), CLIENTS, None, examine=False)
-    assert list(site.rows(["items"], torch.tensor([1]), CLIENTS)) == []
+    assert list(site.each(["items"], CLIENTS, torch.tensor([1]))) == []
     (found,) = site.partials(["items"], [CLIENTS])
     assert not found["items"].changes.any() and not found["items"].weight
 
@@ -134,21 +134,37 @@ def test_where_sums_are_enough_no_upload_is_kept():
 @pytest.mark.parametrize("at_once", [1, 1 << 24])
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_rows_of_single_clients_the_first_of_them_first(chunks, at_once, monkeypatch):
-    monkeypatch.setattr(site_module, "_ROW_VALUES", at_once)
+    monkeypatch.setattr(site_module, "_VALUES", at_once)
     items = torch.tensor([2, 1])
     for where in ([2, 0], [1], [0, 1, 2], [1, 2, 0]):
-        found = list(asked(chunks).rows(["items", "own"], items, torch.tensor(where)))
+        found = list(asked(chunks).each(["items", "own"], torch.tensor(where), items))
         clients = torch.cat([ids for ids, _ in found]).tolist()
         assert clients[0] == where[0] and sorted(clients) == sorted(where)
-        for client, rows in zip(clients, torch.cat([rows for _, rows in found]), strict=True):
-            assert torch.equal(rows, torch.cat([AFTER[client][items], KEPT[client][items]], dim=1))
+        for name, whole in (("items", AFTER), ("own", KEPT)):
+            for client, rows in zip(clients, torch.cat([sent[name] for _, sent in found]), strict=True):
+                assert torch.equal(rows, whole[client][items])
         if at_once == 1:
             assert all(len(ids) == 1 for ids, _ in found)
 
 
+def test_what_single_clients_sent_whole():
+    for ids, sent in asked().each(["items", "net"], CLIENTS, None):
+        for place, client in enumerate(ids.tolist()):
+            assert torch.equal(sent["items"][place], AFTER[client])
+        assert sent["net"].shape == (len(ids), 1)
+
+
+def test_nobody_is_asked_to_train_on_tables_that_were_not_sent():
+    served = Download(download().tables, torch.tensor([0, -1, 0]))
+    with pytest.raises(MessageError, match="was sent no tables"):
+        place(PLAN).train(1, served, CLIENTS, None, examine=False)
+    with pytest.raises(MessageError, match="was sent no tables"):
+        place(PLAN).examine(served, CLIENTS, None)
+
+
 def test_whoever_is_elsewhere_is_left_to_others():
     """By ids: a site answers about its own."""
-    found = list(asked().rows(["items"], torch.tensor([1]), torch.tensor([7, 1])))
+    found = list(asked().each(["items"], torch.tensor([7, 1]), torch.tensor([1])))
     assert [ids.tolist() for ids, _ in found] == [[1]]
 
 
@@ -171,7 +187,7 @@ def test_uploads_are_asked_about_until_the_next_round():
     site = asked()
     site.gateway.uploads = [upload((1,))]
     site.train(2, download(), torch.tensor([1]), None, examine=False)
-    assert [ids.tolist() for ids, _ in site.rows(["items"], torch.tensor([0]), CLIENTS)] == [[1]]
+    assert [ids.tolist() for ids, _ in site.each(["items"], CLIENTS, torch.tensor([0]))] == [[1]]
 
 
 def test_only_what_was_agreed_is_kept():
@@ -180,14 +196,14 @@ def test_only_what_was_agreed_is_kept():
     site = place(plan, needs="individual")
     site.train(1, download(), CLIENTS, None, examine=False)
     with pytest.raises(KeyError):
-        list(site.rows(["own"], torch.tensor([0]), CLIENTS))
+        list(site.each(["own"], CLIENTS, torch.tensor([0])))
 
 
 def test_a_push_arrives_before_whatever_else_is_asked():
     push = Push({"own": KEPT[:1]}, torch.zeros(3, dtype=torch.int64))
     site = place(PLAN, judges={"": Recorder(3, 4)})
     site.train(1, download(), CLIENTS, push, examine=True)
-    site.examine(download(), push)
+    site.examine(download(), CLIENTS, push)
     site.state(push)
     site.state(None)
     assert site.gateway.heard == ["push", "train 1", "push", "score", "push"]
@@ -198,7 +214,7 @@ def test_judges_hand_out_a_card_for_every_examination_and_none_without():
     site = place(PLAN, judges=judges)
     assert site.train(1, download(), CLIENTS, None, examine=False).tallies == {}
     assert set(site.train(2, download(), CLIENTS, None, examine=True).tallies) == {"a", "b"}
-    assert set(site.examine(download(), None)) == {"a", "b"}
+    assert set(site.examine(download(), CLIENTS, None)) == {"a", "b"}
     for judge in judges.values():
         assert [float(card.scores.max()) for card in judge.cards] == [3.0, 3.0]
 
@@ -225,7 +241,7 @@ def test_a_site_returns_to_what_it_wrote_or_to_where_the_run_began(tmp_path):
     site.train(3, download(), CLIENTS, None, examine=False)
     site.restore(str(tmp_path / "two"), asdict(sealed))
     assert (site.state(None)["client.kept"] == 1 + 2).all()
-    assert list(site.rows(["items"], torch.tensor([0]), CLIENTS)) == [], "nobody sent anything since"
+    assert list(site.each(["items"], CLIENTS, torch.tensor([0]))) == [], "nobody sent anything since"
     assert site.commit(str(tmp_path / "again"), "site-0", None) == sealed
     site.restore(str(tmp_path), None)
     assert not site.state(None)["client.kept"].any()
@@ -276,7 +292,7 @@ def test_companies_send_some_rows_and_each_message_is_measured():
     sites = [method.site(terms, Share.of(cut), {}, rebuilt=False) for _ in range(2)]
     server = method.server(terms, Roster.of(cut))
     everybody = torch.arange(3)
-    received = server.strategy.download().of(everybody)
+    received = server.download().of(everybody)
     found = sites[0].train(1, received, everybody, None, examine=False)
     uploads = list(sites[1].gateway.train(1, received, everybody, {}))
     lengths = [len(one.only(server.agreement.uploads).to_bytes()) for one in uploads]

@@ -133,7 +133,7 @@ def test_a_download_without_tables_has_one_version():
     kept = Agreement(4, torch.float32, {}, {"own": (4, 2)}, frozenset({"own"}))
     fine = Download({}, torch.zeros(2, dtype=torch.int64))
     assert Download.from_bytes(fine.to_bytes(), kept.download(2)).tables == {}
-    with pytest.raises(MessageError, match="declared is 0 to 0"):
+    with pytest.raises(MessageError, match="declared is -1 to 0"):
         Download.from_bytes(Download({}, torch.tensor([0, 1])).to_bytes(), kept.download(2))
 
 

@@ -11,5 +11,5 @@ def silos_of(trainer):
 def received(trainer, name):
     """What the server sends a company at the start of the next round, in the order of its shared users."""
     place = list(silos_of(trainer)).index(name)
-    message = trainer.server.strategy.download().of(torch.tensor([place]))
+    message = trainer.server.download().of(torch.tensor([place]))
     return trainer.federation.site.gateway.about(name, message)

@@ -46,7 +46,7 @@ class TestFCF(PeopleConformance):
         trainer = self.federation()
         trainer.round(1)
         assert not [name for name in trainer.state() if name.startswith("client.")]
-        people, download = self.people(trainer), trainer.server.strategy.download()
+        people, download = self.people(trainer), trainer.server.download()
         cohort = people.reconstructed(download, np.arange(tiny.USERS))
         vectors, _ = plainly(self.terms().config, self.cut().training, download.tables["items"][0].numpy())
         torch.testing.assert_close(cohort.params["user"], torch.from_numpy(vectors)[cohort.clients])

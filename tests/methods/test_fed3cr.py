@@ -95,7 +95,7 @@ class TestWithoutTerms(Fed3CRConformance):
 
     def test_tables_are_compact(self):
         trainer = self.federation()
-        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.arange(tiny.USERS))
+        cohort = self.people(trainer).train_chunk(1, trainer.server.download(), np.arange(tiny.USERS))
         assert cohort.tables["own"].shape[1] < tiny.ITEMS
 
 

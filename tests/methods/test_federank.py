@@ -66,7 +66,7 @@ class TestHalf(FedeRankConformance):
 def trained(**options):
     method = method_named("federank")
     trainer = method.trainer(Terms(method.config(None, {**SMALL, **options}), seed=1, dtype="float64"), tiny.cut(), {})
-    people, download = trainer.federation.site.gateway, trainer.server.strategy.download()
+    people, download = trainer.federation.site.gateway, trainer.server.download()
     return people.train_chunk(1, download, np.arange(tiny.USERS)), download
 
 

@@ -31,7 +31,7 @@ class TestFedNCF(OracleConformance):
     def test_a_row_trained_by_one_client_is_that_clients_row(self):
         """A mean over holders, of whom there is one (decisions.md "fedncf")."""
         trainer = self.federation()
-        download = trainer.server.strategy.download()
+        download = trainer.server.download()
         cohort = self.people(trainer).train_chunk(1, download, np.arange(USERS))
         touched = cohort.rows.touched
         holders = torch.bincount(touched.reshape(-1), minlength=ITEMS + 1)[:ITEMS]

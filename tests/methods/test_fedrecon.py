@@ -83,7 +83,7 @@ def test_of_two_halves_no_row_is_in_both_and_each_is_in_one():
 
 def test_what_is_shared_is_stepped_on_the_second_half():
     trainer = trained(0, split=True)
-    people, download = trainer.federation.site.gateway, trainer.server.strategy.download()
+    people, download = trainer.federation.site.gateway, trainer.server.download()
     cohort = people.train_chunk(1, download, np.array([5]))
     assert cohort.samples.tolist() == [int(cohort.rows.lengths[0]) // 2]
     moved = (cohort.tables["items"][0] != download.tables["items"][0][cohort.rows.touched[0]]).any(dim=1)
@@ -111,7 +111,7 @@ def test_between_two_draws_a_client_goes_on_with_what_it_has(monkeypatch):
 
 def test_whoever_is_scored_reconstructs_first_with_what_is_shared_held_fixed():
     trainer = trained(2, serving_epochs=3)
-    people, download = trainer.federation.site.gateway, trainer.server.strategy.download()
+    people, download = trainer.federation.site.gateway, trainer.server.download()
     cohort = people.reconstructed(download, np.arange(tiny.USERS))
     before = {name: tensor[0] for name, tensor in download.tables.items()}
     for client in (0, 7):

@@ -36,7 +36,7 @@ class TestPFedRec(PFedRecConformance):
 
     def test_server_table_is_the_exact_mean(self):
         trainer = self.federation()
-        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.arange(USERS))
+        cohort = self.people(trainer).train_chunk(1, trainer.server.download(), np.arange(USERS))
         dense = cohort.upload(["items"]).tensors["items"].dense()
         found = self.trained(1).state()["server.items"]
         torch.testing.assert_close(found, dense.mean(dim=0), rtol=0, atol=1e-12)
@@ -44,7 +44,7 @@ class TestPFedRec(PFedRecConformance):
     def test_rows_nobody_draws_do_not_move(self):
         trainer = self.federation()
         before = trainer.state()["server.items"].clone()
-        cohort = self.people(trainer).train_chunk(1, trainer.server.strategy.download(), np.array([0]))
+        cohort = self.people(trainer).train_chunk(1, trainer.server.download(), np.array([0]))
         dense = cohort.upload(["items"]).tensors["items"].dense()[0]
         untouched = np.setdiff1d(np.arange(ITEMS), cohort.rows.touched[0].numpy())
         assert len(untouched) and torch.equal(dense[untouched], before[untouched])

@@ -30,12 +30,12 @@ def aggregate(strategy, uploads, people, width=3):
     dtype = uploads[0].tensors["mean"].dtype
     shapes = dict.fromkeys(NAMES, (people, width))
     agreed = Agreement(people, dtype, shapes, {}, strategy.uploads, strategy.plan, by_rows=True)
-    bases = agreed.bases(strategy.download().of(torch.arange(len(strategy.known))))
+    bases = agreed.bases(strategy.download(torch.arange(2)).of(torch.arange(len(strategy.known))))
     parts = [{name: summed(one, name, "holders", bases[name]) for name in NAMES} for one in uploads]
     sums = Sums(0, 0.0, 0, parts[0])
     for part in parts[1:]:
         sums += Sums(0, 0.0, 0, part)
-    strategy.aggregate(Uploads(sums, strategy.plan, agreed.bases(strategy.download())), 1)
+    strategy.aggregate(Uploads(sums, strategy.plan, agreed.bases(strategy.download(torch.arange(2)))), 1)
     return strategy.state()
 
 
@@ -89,22 +89,22 @@ def test_what_nobody_spoke_of_stays():
 def test_nothing_to_download_before_the_first_upload():
     known = [[2, 0], [0, 1, 2]]
     strategy = server(known)
-    assert strategy.download().bytes_to(torch.arange(2)) == 0
-    assert strategy.download().of(torch.tensor([0])).rows is None
+    assert strategy.download(torch.arange(2)).bytes_to(torch.arange(2)) == 0
+    assert strategy.download(torch.arange(2)).of(torch.tensor([0])).rows is None
     state = aggregate(strategy, [rows([0, 1, 2], 1)], 3)
-    sent = strategy.download().of(torch.tensor([0]))
+    sent = strategy.download(torch.arange(2)).of(torch.tensor([0]))
     assert sent.rows.tolist() == [0, 2], "its own people, and nobody else"
     assert torch.equal(sent.tables["mean"][0], state["mean"][[0, 2]])
-    assert strategy.download().bytes_to(torch.tensor([0])) == len(sent.to_bytes()) > 2 * 2 * 3 * 8
+    assert strategy.download(torch.arange(2)).bytes_to(torch.tensor([0])) == len(sent.to_bytes()) > 2 * 2 * 3 * 8
     again = server(known)
     again.load(state)
     assert torch.equal(again.state()["mean"], state["mean"])
-    assert torch.equal(again.download().of(torch.tensor([0])).tables["mean"], sent.tables["mean"])
+    assert torch.equal(again.download(torch.arange(2)).of(torch.tensor([0])).tables["mean"], sent.tables["mean"])
 
 
 def test_the_server_may_begin_with_something():
     strategy = server([[0, 2]], {"mean": torch.ones(3, 3), "deviation": torch.ones(3, 3)})
-    assert strategy.download().of(torch.tensor([0])).tables["mean"].shape == (1, 2, 3)
+    assert strategy.download(torch.arange(2)).of(torch.tensor([0])).tables["mean"].shape == (1, 2, 3)
 
 
 def test_companies_that_tell_nothing_do_not_tell_their_loss():

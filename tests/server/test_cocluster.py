@@ -31,7 +31,7 @@ def round_of(strategy, held, number=1, participants=None, chunks=2, first=0, ste
     agreed = Agreement(ITEMS, torch.float64, {}, kept, strategy.uploads, strategy.plan, strategy.needs, strategy.side)
     site = Site(lambda: Three(agreed, sent), {}, rebuilt=False)
     site.gateway.ids = first + step * torch.arange(CLIENTS)
-    download = strategy.download()
+    download = strategy.download(torch.arange(2))
     sums = site.train(number, download.of(torch.arange(CLIENTS)), places, None, examine=False).sums
     strategy.aggregate(OpenUploads(sums, strategy.plan, agreed.bases(download), first + step * places, site), number)
     return strategy.push()
@@ -81,9 +81,9 @@ def test_like_minded_clients_come_first_whenever_one_of_them_is_the_core():
 
 def test_categories_travel_from_the_second_round_on():
     strategy = started()
-    assert not strategy.download().side
+    assert not strategy.download(torch.arange(2)).side
     round_of(strategy, tables())
-    download = strategy.download()
+    download = strategy.download(torch.arange(2))
     assert download.side["membership"].dtype == torch.uint8
     assert 0 < download.bytes_to(torch.tensor([0])) - ITEMS < 300
     assert torch.equal(download.alike, strategy.push().table_of)

@@ -61,12 +61,12 @@ class Holder:
     def __init__(self):
         self.asked = 0
 
-    def rows(self, names, items, where):
+    def each(self, names, where, items):
         self.asked += 1
         found = upload((0, 1, 2))
         for client in where:
             of = found.of(client[None])
-            yield of.clients, torch.cat([of.tensors[name].dense()[:, items] for name in names], dim=2)
+            yield of.clients, {name: of.tensors[name].dense()[:, items] for name in names}
 
     def partials(self, names, groups):
         self.asked += 1
@@ -98,19 +98,20 @@ def test_who_can_be_asked_has_the_sums_as_well_and_asks_nobody_for_them():
     assert holder.asked == 0
 
 
-def test_rows_of_single_clients_side_by_side():
+def test_what_single_clients_sent_takes_one_exchange():
     found, holder = open_uploads()
-    rows = list(found.rows(["items", "own"], torch.tensor([2, 1]), torch.tensor([2, 0])))
+    rows = list(found.each(["items", "own"], torch.tensor([2, 0]), torch.tensor([2, 1])))
     assert [int(client) for client, _ in rows] == [2, 0]
-    assert rows[0][1].shape == (1, 2, 5)
+    assert sum(table.shape[2] for table in rows[0][1].values()) == 5
+    assert all(table.shape[:2] == (1, 2) for table in rows[0][1].values())
     assert holder.asked == 1
 
 
 def test_whoever_sent_nothing_is_missed():
     """Rows are asked of three clients, and one of them is in nobody's answer, or another one answers for it."""
     found, holder = open_uploads()
-    answered = holder.rows
+    answered = holder.each
     for others in (torch.tensor([0, 1]), torch.tensor([0, 1, 1])):
-        holder.rows = lambda names, items, where, others=others: answered(names, items, others)
+        holder.each = lambda names, where, items, others=others: answered(names, others, items)
         with pytest.raises((ValueError, MessageError)):
-            list(found.rows(["items"], torch.tensor([1]), torch.tensor([0, 1, 2])))
+            list(found.each(["items"], torch.tensor([0, 1, 2]), torch.tensor([1])))

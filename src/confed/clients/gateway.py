@@ -23,6 +23,7 @@ from confed.clients.store import ClientStore
 from confed.copies import copied
 from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
+from confed.evaluation.judge import AskedOfSome, Scored
 from confed.federations.gateway import Cards, Gateway
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
@@ -92,9 +93,6 @@ class People(Gateway):
             return cohort.upload({*self.agreement.uploads, "loss"})
 
         yield from in_parallel(work, self.chunks(clients.numpy()))
-        if card:
-            absent = np.setdiff1d(card.clients.numpy(), clients.numpy())
-            self._score(download, absent, card.add)
 
     def _hand_out(
         self, cohort: Cohort, take: Callable[[Tensor, Tensor], None], examined: NDArray[np.bool_] | None = None
@@ -108,6 +106,11 @@ class People(Gateway):
     def score(self, download: Download, cards: Cards) -> None:
         card = cards[ONLY]
         self._score(download, card.clients.numpy(), card.add)
+
+    def asked_of(self, cards: Mapping[str, Scored], clients: Tensor) -> dict[str, Scored]:
+        if len(clients) == len(self.ids):
+            return dict(cards)
+        return {domain: AskedOfSome(card, clients, self.ids) for domain, card in cards.items()}
 
     def receive(self, push: Push) -> None:
         self.store.receive(push)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import torch
+from torch import Tensor
+
 from confed.messages import Tally
 from confed.scoring import Card
 
@@ -12,6 +15,21 @@ class Scored(Card, Protocol):
     """A card that says what it found."""
 
     def tally(self) -> Tally: ...
+
+
+class AskedOfSome:
+    """A card that wants some only of those whom another wants, by their places; `ids` are those of all."""
+
+    def __init__(self, card: Scored, clients: Tensor, ids: Tensor) -> None:
+        self._card = card
+        self.clients = card.clients[torch.isin(card.clients, clients)]
+        self._ids = ids[self.clients]
+
+    def add(self, clients: Tensor, logits: Tensor) -> None:
+        self._card.add(clients, logits)
+
+    def tally(self) -> Tally:
+        return self._card.tally().of(self._ids)
 
 
 class Judge(Protocol):

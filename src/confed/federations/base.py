@@ -20,6 +20,7 @@ from torch import Tensor
 from confed.federations.site import Trained, both_tallies
 from confed.messages import Download, PartialSum, Push, Tally
 from confed.seals import Sealed
+from confed.server.uploads import Named
 from confed.stateful import Stateful
 
 
@@ -39,30 +40,41 @@ class Federation(Stateful):
         after another, in that order. `Site` says which questions there are.
         """
 
-    def train(self, number: int, download: Download, clients: Tensor, *, examine: bool) -> Trained:
-        """Train the clients at the places `clients`."""
+    def train(self, number: int, download: Download, clients: Tensor, *, examine: bool, opens: bool = True) -> Trained:
+        """Train the clients at the places `clients`, and examine them with what they have then. `opens`: this is the
+        first turn of the round.
+        """
         about = [
-            {"number": number, "download": download.of(held), "clients": _within(held, clients), "examine": examine}
+            {
+                "number": number,
+                "download": download.of(held),
+                "clients": _within(held, clients),
+                "examine": examine,
+                "opens": opens,
+            }
             for held in self.held
         ]
         answers: Iterator[Trained] = self._exchange("train", self._with_push(about))
         return reduce(add, answers)
 
-    def examine(self, download: Download) -> dict[str, Tally]:
-        """Where everybody's held-out items stand with what the server shares, by domain."""
-        about = self._with_push([{"download": download.of(held)} for held in self.held])
+    def examine(self, download: Download, clients: Tensor) -> dict[str, Tally]:
+        """Where the held-out items of the clients at the places `clients` stand with what the server shares, by
+        domain.
+        """
+        told = [{"download": download.of(held), "clients": _within(held, clients)} for held in self.held]
+        about = self._with_push(told)
         return reduce(both_tallies, self._exchange("examine", about))
 
     def push(self, push: Push | None) -> None:
         """Give tables to clients who keep them, together with the next question."""
         self._push = push
 
-    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    def each(self, names: Sequence[str], where: Tensor, items: Tensor | None) -> Iterator[tuple[Tensor, Named]]:
         """See `server.uploads.OpenUploads`. The site that holds the first of `where` is heard first."""
         of_sites = [where[torch.isin(where, self.ids[held])] for held in self.held]
         asked = [site for site, clients in enumerate(of_sites) if len(clients)]
         asked.sort(key=lambda site: int(of_sites[site][0] != where[0]))
-        return self._ask_once("rows", {s: {"names": names, "items": items, "where": of_sites[s]} for s in asked})
+        return self._ask_once("each", {s: {"names": names, "where": of_sites[s], "items": items} for s in asked})
 
     def partials(self, names: Sequence[str], groups: Sequence[Tensor]) -> list[dict[str, PartialSum]]:
         about = [{"names": names, "groups": groups}] * len(self.held)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from torch import Tensor
 from confed.copies import copied
 from confed.errors import MessageError
 from confed.federations.base import Federation
-from confed.messages import Agreement, Download, Push, Sums
+from confed.federations.site import Trained, both_tallies
+from confed.messages import Agreement, Download, Push, Sums, Tally
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
 from confed.seals import Sealed
@@ -45,6 +48,16 @@ class Server:
     first_tables: int = 0
     """Bytes of the tables that all clients receive once and then keep."""
 
+    def download(self) -> Download:
+        """What everybody would receive now, in one message."""
+        return self.strategy.download(torch.arange(len(self.ids)))
+
+
+@dataclass(frozen=True)
+class _Turn:
+    trained: Trained
+    download_bytes: int
+
 
 class Federated(Trainer):
     """Trains the clients of a federation."""
@@ -59,28 +72,56 @@ class Federated(Trainer):
     def round(self, number: int, views: Collection[View] = ()) -> Round:
         strategy = self.server.strategy
         self._remember(before_round=True)
-        download = strategy.download()
         clients = self._participants(number)
-        trained = self.federation.train(number, download, clients, examine="local" in views)
-        with unless(lambda: require_finite(_changes(trained.sums), _CALMER)):
-            strategy.aggregate(self._uploads(trained.sums, download, clients), number)
+        local = "local" in views
+        absent = self._examined(self._others(clients), number) if local else {}
+        turns = strategy.turns(clients, number)
+        taken = [self._turn(number, turn, examine=local, opens=not place) for place, turn in enumerate(turns)]
+        trained = reduce(add, (turn.trained for turn in taken))
+        strategy.finish(number)
         require_finite(strategy.state(), _CALMER)
         push = strategy.push()
         self.federation.push(push)
-        tallies = {v: trained.tallies if v == "local" else self.federation.examine(strategy.download()) for v in views}
+        found = {"local": both_tallies(absent, trained.tallies)} if local else {}
+        tallies = {v: found[v] if v in found else self._examined(self._everybody(), number) for v in views}
         self._remember(before_round=False)
         return Round(
             loss=trained.loss / len(clients),
             participants=len(clients),
             upload_bytes=trained.sums.nbytes,
-            download_bytes=self._sent(number, download, clients, push),
+            download_bytes=self._sent(number, taken, push),
             notes={**strategy.notes(), **trained.notes},
             tallies=tallies,
             place=self.federation.cost(),
         )
 
+    def _turn(self, number: int, clients: Tensor, *, examine: bool, opens: bool) -> _Turn:
+        """Some clients are served and train, and the server makes its next state of what they send."""
+        strategy = self.server.strategy
+        download = strategy.download(clients)
+        trained = self.federation.train(number, download, clients, examine=examine, opens=opens)
+        with unless(lambda: require_finite(_changes(trained.sums), _CALMER)):
+            strategy.aggregate(self._uploads(trained.sums, download, clients), number)
+        return _Turn(trained, download.bytes_to(clients))
+
+    def _examined(self, clients: Tensor, number: int) -> dict[str, Tally]:
+        """Where the held-out items of `clients` stand with what the server has now; as in training, some after others
+        where it has much for each of them.
+        """
+        strategy = self.server.strategy
+        turns = strategy.turns(clients, number) if len(clients) else iter(())
+        found = (self.federation.examine(strategy.download(turn), turn) for turn in turns)
+        return reduce(both_tallies, found, {})
+
     def _participants(self, number: int) -> Tensor:
         return torch.from_numpy(self.server.selection.participants(self.server.ids.numpy(), self.server.seed, number))
+
+    def _everybody(self) -> Tensor:
+        return torch.arange(len(self.server.ids))
+
+    def _others(self, clients: Tensor) -> Tensor:
+        everybody = self._everybody()
+        return everybody[~torch.isin(everybody, clients)]
 
     def _uploads(self, sums: Sums, download: Download, clients: Tensor) -> Any:
         """What the strategy gets: by what it needs, sums alone, or answers about single clients too."""
@@ -92,10 +133,10 @@ class Federated(Trainer):
             return Uploads(*given)
         return OpenUploads(*given, self.server.ids[clients], self.federation)
 
-    def _sent(self, number: int, download: Download, clients: Tensor, push: Push | None) -> int:
+    def _sent(self, number: int, turns: Sequence[_Turn], push: Push | None) -> int:
         """Bytes of all messages to clients."""
         first = self.server.first_tables if number == 1 else 0
-        return first + download.bytes_to(clients) + (push.nbytes if push else 0)
+        return first + sum(turn.download_bytes for turn in turns) + (push.nbytes if push else 0)
 
     def _remember(self, *, before_round: bool) -> None:
         """Keep the server's part of what serving takes: before the round where it is rebuilt, else after it."""

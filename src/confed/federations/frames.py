@@ -33,6 +33,7 @@ from confed.messages import (
     tally_schema,
 )
 from confed.seals import Sealed
+from confed.server.uploads import Named
 from confed.tensors import joined, part_of
 
 _LENGTH = 8
@@ -114,9 +115,9 @@ class Codec:
             return Frame(head, [found.sums.to_bytes(), *(tally.to_bytes() for tally in found.tallies.values())])
         if name == "examine":
             return Frame({"domains": list(found)}, [tally.to_bytes() for tally in found.values()])
-        if name == "rows":
-            clients, rows = found
-            return Frame({}, [encode("rows", {"clients": clients, "rows": rows})])
+        if name == "each":
+            clients, sent = found
+            return Frame({}, [encode("each", {"clients": clients} | joined({"sent": sent}))])
         if name == "partials":
             return Frame({}, [encode("partials", _flat(of)) for of in found])
         return Frame(asdict(found) if name == "commit" else {})
@@ -128,9 +129,9 @@ class Codec:
                 return self._trained(frame.head, frame.messages)
             if name == "examine":
                 return self._tallies(frame.head, frame.messages)
-            if name == "rows":
+            if name == "each":
                 (message,) = frame.messages
-                return self._rows(message, about)
+                return self._each(message, about)
             if name == "partials":
                 asked = range(len(about["groups"]))
                 return [self._partials(of, about["names"]) for _, of in zip(asked, frame.messages, strict=True)]
@@ -157,17 +158,15 @@ class Codec:
             for domain, data in zip(head["domains"], messages, strict=True)
         }
 
-    def _rows(self, message: bytes, about: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-        found = decode(message, self._rows_schema(about))
+    def _each(self, message: bytes, about: Mapping[str, Any]) -> tuple[Tensor, Named]:
+        agreed = self.agreement
+        fields = {"clients": Field(torch.int64, ("clients",), distinct=True)}
+        for name, shape in agreed.each(about["names"], about["items"]).items():
+            fields[f"sent/{name}"] = Field(agreed.dtype, ("clients", *shape))
+        found = decode(message, Schema("each", fields))
         if not bool(torch.isin(found["clients"], about["where"]).all()):
-            raise ValueError("rows of somebody who was not asked")
-        return found["clients"], found["rows"]
-
-    def _rows_schema(self, about: Mapping[str, Any]) -> Schema:
-        width = sum(self.agreement.shapes[name][1] for name in about["names"])
-        shape = ("clients", len(about["items"]), width)
-        who = Field(torch.int64, ("clients",), distinct=True)
-        return Schema("rows", {"clients": who, "rows": Field(self.agreement.dtype, shape)})
+            raise ValueError("an answer about somebody who was not asked")
+        return found["clients"], part_of(found, "sent")
 
     def _partials(self, data: bytes, names: Sequence[str]) -> dict[str, PartialSum]:
         fields = {

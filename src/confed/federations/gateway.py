@@ -15,6 +15,7 @@ from torch import Tensor
 
 from confed.copies import copied
 from confed.data.interactions import ONLY
+from confed.evaluation.judge import Scored
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.scoring import Card
@@ -39,12 +40,18 @@ class Gateway(Stateful):
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
         """Local training of `clients` in round `number`; what they send, some after others, and their loss.
 
-        The cards get the scores of all clients with what they have then: the `local` view.
+        The cards get the scores of these clients with what they have then: the `local` view.
         """
 
     @abstractmethod
     def score(self, download: Download, cards: Cards) -> None:
-        """Hand out the scores of all clients with what the server shares, and their own of what it does not."""
+        """Hand out the scores that the cards ask for, with what the server shares, and what is the clients' own of
+        what it does not.
+        """
+
+    @abstractmethod
+    def asked_of(self, cards: Mapping[str, Scored], clients: Tensor) -> dict[str, Scored]:
+        """The cards, asking for the scores of `clients` alone."""
 
     def receive(self, push: Push) -> None:
         """Take what the server gives to clients who keep their tables."""

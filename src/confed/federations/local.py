@@ -24,7 +24,7 @@ class LocalFederation(Federation):
 
     def _ask(self, question: str, about: Mapping[int, Mapping[str, Any]]) -> Iterator[Any]:
         answer = getattr(self.site, question)(**about[0])
-        if question == "rows":
+        if question == "each":
             yield from answer
         else:
             yield answer

@@ -22,7 +22,7 @@ from confed.federations.frames import Codec, Frame
 from confed.federations.site import Site
 from confed.seals import Sealed
 
-_QUESTIONS = frozenset({"train", "examine", "rows", "partials", "mark", "commit", "restore"})
+_QUESTIONS = frozenset({"train", "examine", "each", "partials", "mark", "commit", "restore"})
 _ERRORS = {kind.__name__: kind for kind in (ConfedError, DamagedError, MemoryError, MessageError, UnwritableError)}
 _END = Frame({"end": True}).to_bytes()
 
@@ -61,7 +61,7 @@ class Desk:
             if name not in _QUESTIONS:
                 raise MessageError(f"a site is asked {name!r}: it answers to {', '.join(sorted(_QUESTIONS))}")
             found = getattr(self._site, name)(**about)
-            for one in found if name == "rows" else [found]:
+            for one in found if name == "each" else [found]:
                 yield self._codec.answer(name, one).to_bytes()
             yield _END
         except Exception as error:

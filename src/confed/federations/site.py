@@ -7,6 +7,7 @@ clients their uploads lie here until the next round, and are asked about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +22,11 @@ from confed.evaluation.judge import Judge, Scored
 from confed.federations.gateway import Gateway
 from confed.messages import Download, HeldTables, PartialSum, Push, Sent, Sums, Tally, Upload, dense, summed
 from confed.seals import Sealed
+from confed.server.uploads import Named
 from confed.tensors import joined, load_sealed, part_of, save_sealed
 
-_ROW_VALUES = 1 << 24
-"""Values of clients' rows that are handed out at once."""
+_VALUES = 1 << 24
+"""Of what single clients sent, so many are handed out at once."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +69,25 @@ class Site:
         self._uploads: list[Upload] = []
         self._bases: dict[str, Tensor] = {}
 
-    def train(self, number: int, download: Download, clients: Tensor, push: Push | None, *, examine: bool) -> Trained:
-        """Local training of `clients`, and what it came to."""
+    def train(
+        self, number: int, download: Download, clients: Tensor, push: Push | None, *, examine: bool, opens: bool = True
+    ) -> Trained:
+        """Local training of `clients`, and what it came to. `opens`: a round begins with it."""
         self._receive(push)
+        _require_served(download, clients)
         self._uploads = []
-        if self.rebuilt:
+        if self.rebuilt and opens:
             self._before = self.gateway.serving_copies()
-        cards = self._cards() if examine else {}
+        cards = self._cards(clients) if examine else {}
         uploads = self.gateway.train(number, download, clients, cards)
         sums, loss, filtered = self._collected(number, uploads, download, self.gateway.ids[clients])
         return Trained(sums, loss, _tallies(cards), {**self.gateway.notes(), **filtered})
 
-    def examine(self, download: Download, push: Push | None) -> dict[str, Tally]:
-        """Where the held-out items of all clients stand with what the server shares."""
+    def examine(self, download: Download, clients: Tensor, push: Push | None) -> dict[str, Tally]:
+        """Where the held-out items of `clients` stand with what the server shares."""
         self._receive(push)
-        cards = self._cards()
+        _require_served(download, clients)
+        cards = self._cards(clients)
         self.gateway.score(download, cards)
         return _tallies(cards)
 
@@ -95,18 +101,18 @@ class Site:
         declared = upload.only(gateway.agreement.uploads)
         return gateway.filters.leaving(declared, gateway.agreement, bases, *key)
 
-    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Ids and rows of the tables `names`, side by side, of those in `where` who sent something from here; if the
-        first of them is here, it comes first.
+    def each(self, names: Sequence[str], where: Tensor, items: Tensor | None) -> Iterator[tuple[Tensor, Named]]:
+        """Ids and, by name, what those in `where` sent from here, or the rows `items` of it; if the first of them is
+        here, it comes first.
         """
-        width = sum(self.gateway.agreement.shapes[name][1] for name in names)
-        few = max(_ROW_VALUES // (width * max(len(items), 1)), 1)
+        sizes = self.gateway.agreement.each(names, items)
+        few = max(_VALUES // max(sum(math.prod(shape) for shape in sizes.values()), 1), 1)
         for some in (where[:1], where[1:]):
             for upload in self._uploads:
                 asked = torch.nonzero(torch.isin(upload.clients, some))[:, 0]
                 for chosen in torch.split(asked, few) if len(asked) else ():
                     part = upload.of(chosen)
-                    yield part.clients, torch.cat([_some_rows(part.tensors[name], items) for name in names], dim=2)
+                    yield part.clients, {name: _rows_of(part.tensors[name], items) for name in names}
 
     def partials(self, names: Sequence[str], groups: Sequence[Tensor]) -> list[dict[str, PartialSum]]:
         """What those of each group who are here changed in the tensors `names`."""
@@ -149,8 +155,9 @@ class Site:
         if push is not None:
             self.gateway.receive(push)
 
-    def _cards(self) -> dict[str, Scored]:
-        return {domain: judge.scorecard() for domain, judge in self.judges.items()}
+    def _cards(self, clients: Tensor) -> dict[str, Scored]:
+        cards = {domain: judge.scorecard() for domain, judge in self.judges.items()}
+        return self.gateway.asked_of(cards, clients)
 
     def _collected(
         self, number: int, uploads: Iterator[Upload], download: Download, asked: Tensor
@@ -232,9 +239,16 @@ class _Bytes:
         self.total += len(upload) * self._each
 
 
+def _require_served(download: Download, clients: Tensor) -> None:
+    if download.tables and bool((download.table_of[clients] < 0).any()):
+        raise MessageError("somebody is asked who was sent no tables")
+
+
 def _tallies(cards: Mapping[str, Scored]) -> dict[str, Tally]:
     return {domain: card.tally() for domain, card in cards.items()}
 
 
-def _some_rows(sent: Sent, items: Tensor) -> Tensor:
+def _rows_of(sent: Sent, items: Tensor | None) -> Tensor:
+    if items is None:
+        return dense(sent)
     return sent.rows(items) if isinstance(sent, HeldTables) else dense(sent).index_select(1, items)

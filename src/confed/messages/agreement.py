@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -71,7 +71,7 @@ class Agreement:
 
     def download(self, clients: int) -> Schema:
         fields = {
-            "table_of": Field(torch.int64, ("clients",), least=0, below="versions"),
+            "table_of": Field(torch.int64, ("clients",), least=-1, below="versions"),
             "alike": Field(torch.int64, ("clients",), least=-1, optional=True),
             **self._versions(self.received),
             **{f"side/{name}": of for name, of in self.side.items()},
@@ -107,6 +107,11 @@ class Agreement:
         weight = Field(torch.float64, shape[:1] if over == "holders" else (), least=0)
         rest = Field(torch.float64, shape, optional=True)
         return {"changes": Field(torch.float64, shape), "weight": weight, "rest": rest}
+
+    def each(self, names: Sequence[str], items: Tensor | None) -> dict[str, Shape]:
+        """The shapes of what single clients sent, or of the rows `items` of it."""
+        shapes = {name: self.shapes[name] for name in names}
+        return shapes if items is None else {name: (len(items), *shape[1:]) for name, shape in shapes.items()}
 
     def _versions(self, shapes: Mapping[str, Shape]) -> dict[str, Field]:
         """Of companies, nothing is sent before anything is known."""

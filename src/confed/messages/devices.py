@@ -25,7 +25,7 @@ from confed.tensors import joined, part_of
 
 @dataclass(frozen=True)
 class Download:
-    """`tables[name]` holds g versions of a shared tensor; client u receives version `table_of[u]`."""
+    """`tables[name]` holds g versions of a shared tensor; client u receives version `table_of[u]`, −1 none."""
 
     tables: Mapping[str, Tensor]
     table_of: Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -129,8 +129,10 @@ class Pieces:
 
     def check(self, method: str) -> None:
         """Whether the pieces speak of the same parameters; a slip of the pen must not become another method."""
-        if self.view not in ("local", self.served):
-            raise ConfedError(f"view = {self.view!r}: {method} can be scored under 'local' or {self.served!r}")
+        possible = [self.served] if self.strategy.moves else ["local", self.served]
+        if self.view not in possible:
+            names = " or ".join(repr(view) for view in possible)
+            raise ConfedError(f"view = {self.view!r}: {method} can be scored under {names}")
         params = [spec.name for spec in self.backbone.params]
         shared = [spec.name for spec in self.backbone.named(scope="shared")]
         for name in self.strategy.plan:
@@ -165,6 +167,17 @@ class Pieces:
     def rebuilt(self) -> bool:
         """Under the `local` view the server's answer replaces what was scored: serving trains the round again."""
         return self.view == "local" and len(self.views) > 1
+
+    def trained_again(self, ids: Tensor, seed: int, number: int) -> Tensor:
+        """(clients,): who has to be trained again to be seen as in round `number`."""
+        marked = torch.zeros(len(ids), dtype=torch.bool)
+        if self.rebuilt:
+            marked[torch.from_numpy(self.selection.participants(ids.numpy(), seed, number))] = True
+        return marked
+
+    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
+        """As the strategy has them; none where there is nobody."""
+        return self.strategy.turns(clients, number) if len(clients) else iter(())
 
     @property
     def copies(self) -> int:
@@ -271,13 +284,14 @@ class DeviceMethod(FederatedMethod):
         """By the way that rounds take: a chunk of clients at once, not their tables one by one."""
         pieces, gateway = self._with_state(terms, cut, state), self.gateway(terms, Share.of(cut))
         gateway.load(state)
-        cards, download = {domain: judge.scorecard() for domain, judge in judges.items()}, pieces.strategy.download()
-        if pieces.rebuilt:
-            clients = torch.from_numpy(pieces.selection.participants(gateway.ids.numpy(), terms.seed, number))
-            for _ in gateway.train(number, download, clients, cards):
+        cards = {domain: judge.scorecard() for domain, judge in judges.items()}
+        trains = pieces.trained_again(gateway.ids, terms.seed, number)
+        for turn in pieces.turns(torch.nonzero(trains)[:, 0], number):
+            asked = gateway.asked_of(cards, turn)
+            for _ in gateway.train(number, pieces.strategy.download(turn), turn, asked):
                 pass
-        else:
-            gateway.score(download, cards)
+        for turn in pieces.turns(torch.nonzero(~trains)[:, 0], number):
+            gateway.score(pieces.strategy.download(turn), gateway.asked_of(cards, turn))
         return {domain: card.tally() for domain, card in cards.items()}
 
     def replay(
@@ -286,12 +300,11 @@ class DeviceMethod(FederatedMethod):
         data, pieces = cut.parts[ONLY].training, self._with_state(terms, cut, state)
         gateway = self.gateway(terms, Share({ONLY: data.take(clients.numpy())}))
         gateway.load(of_clients(state, clients))
-        took_part = torch.from_numpy(pieces.selection.participants(data.ids, terms.seed, number))
-        trains = torch.isin(clients, took_part) if pieces.rebuilt else torch.zeros(len(clients), dtype=torch.bool)
+        trains = pieces.trained_again(torch.from_numpy(data.ids), terms.seed, number)[clients]
         if everybody:
             number += not pieces.rebuilt
             trains = torch.ones_like(trains)
-        return Replay.of(gateway, pieces.strategy.download().of(clients), number, trains)
+        return Replay.of(gateway, pieces.strategy.download(clients).of(clients), number, trains)
 
     def newcomers(
         self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
@@ -310,9 +323,8 @@ class DeviceMethod(FederatedMethod):
         if tables is not None:
             gateway.receive(tables)
         everybody = torch.arange(len(histories))
-        last = (
-            0 if pieces.view == "reconstructed" else number + (not pieces.rebuilt)
-        )  # nothing is left of earlier rounds
+        remembers = pieces.backbone.named(kept=True) and pieces.view != "reconstructed"
+        last = number + (not pieces.rebuilt) if remembers else 0  # else nothing is left of earlier rounds
         for earlier in range(max(number - CATCH_UP, 0) + 1, last):
             for chunk in gateway.chunks(everybody.numpy()):
                 gateway.train_chunk(earlier, download, chunk)

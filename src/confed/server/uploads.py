@@ -34,10 +34,14 @@ class Uploads:
         return self.sums.of[name].total
 
 
+Named = Mapping[str, Tensor]
+"""By name, client axis first."""
+
+
 class Asked(Protocol):
     """Whoever holds the uploads of the round, and answers about them. Clients are named by their ids."""
 
-    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]: ...
+    def each(self, names: Sequence[str], where: Tensor, items: Tensor | None) -> Iterator[tuple[Tensor, Named]]: ...
 
     def partials(self, names: Sequence[str], groups: Sequence[Tensor]) -> list[dict[str, PartialSum]]: ...
 
@@ -58,16 +62,17 @@ class OpenUploads(Uploads):
         found = self._asked.partials(names, groups) if groups else []
         return [{name: part.applied(self.bases[name], self.plan[name]) for name, part in of.items()} for of in found]
 
-    def rows(self, names: Sequence[str], items: Tensor, where: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Ids and (clients, items, d) rows of the tables `names`, side by side, of the clients in `where`: some after
-        others, in any order, but for the first of `where`, who comes first. One exchange.
+    def each(self, names: Sequence[str], where: Tensor, items: Tensor | None = None) -> Iterator[tuple[Tensor, Named]]:
+        """What single clients sent, those in `where`, or the rows `items` of it where that are tables: their ids and,
+        by name, (clients, …). Some after others, in any order, but for the first of `where`, who comes first. One
+        exchange.
         """
         missing = where
-        for clients, rows in self._asked.rows(names, items, where):
+        for clients, sent in self._asked.each(names, where, items):
             left = missing[~torch.isin(missing, clients)]
             if len(missing) - len(left) != len(clients):
-                raise MessageError("rows of somebody who was not asked, or twice")
+                raise MessageError("an answer about somebody who was not asked, or twice")
             missing = left
-            yield clients, rows
+            yield clients, sent
         if len(missing):
-            raise MessageError(f"rows of {len(where)} clients are asked for, {len(missing)} sent nothing")
+            raise MessageError(f"{len(where)} clients are asked about, {len(missing)} sent nothing")

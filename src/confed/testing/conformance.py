@@ -209,7 +209,7 @@ class FederatedConformance(MethodConformance):
         """All messages to the server in a round, after one before it, as they leave."""
         trainer = self.trained(number - 1, **settings)
         assert isinstance(trainer, Federated)
-        gateway, download = self.gateway(trainer), trainer.server.strategy.download()
+        gateway, download = self.gateway(trainer), trainer.server.download()
         trainer.federation.state()  # what was pushed arrives
         clients = torch.arange(len(gateway.ids))
         site = self.site(trainer)
@@ -234,7 +234,7 @@ class FederatedConformance(MethodConformance):
         trainer = self.trained(1, self.federation())
         assert isinstance(trainer, Federated)
         sent = sum(upload.bytes_per_client for upload, _ in self.sent(2))
-        download = trainer.server.strategy.download()
+        download = trainer.server.download()
         everyone = torch.split(torch.arange(len(trainer.server.ids)), 1)
         received = sum(_bytes(download.of(place)) for place in everyone)
         done = trainer.round(2)
@@ -353,7 +353,7 @@ class PeopleConformance(FederatedConformance):
         people = self.people(trainer)
         private = {spec.name for spec in people.backbone.named(scope="private")}
         assert not private & people.agreement.uploads
-        cohort = people.train_chunk(1, trainer.server.strategy.download(), np.arange(4))
+        cohort = people.train_chunk(1, trainer.server.download(), np.arange(4))
         for name in private:
             with pytest.raises(ValueError, match="private"):
                 cohort.upload([name])
@@ -382,7 +382,7 @@ class PeopleConformance(FederatedConformance):
             with pytest.raises(ConfedError, match="cannot bear noise on its uploads"):
                 self.chosen.check(self.terms(noisy), self.cut())
             return
-        bases = agreed.bases(self.federation().server.strategy.download())
+        bases = agreed.bases(self.federation().server.download())
         for upload, _ in self.sent(1, options=noisy):
             assert set(upload.tensors) == agreed.uploads - {"loss"}
             changes = [dense(upload.tensors[name])[0] - bases[name] for name in agreed.plan]
@@ -502,7 +502,7 @@ class CompanyConformance(FederatedConformance):
         recorders = Recorder.of(self.cut())
         trainer = self.federation(judges=recorders)
         trainer.round(1, ["local", "global"])
-        download = trainer.server.strategy.download().of(torch.arange(len(recorders)))
+        download = trainer.server.download().of(torch.arange(len(recorders)))
         companies = self.companies(trainer)
         for name, silo in companies.silos.items():
             local, seen = (card.scores for card in recorders[name].cards)

@@ -36,7 +36,7 @@ class InBytes(Federation):
             codec = self.codecs[site]
             name, asked = codec.asked(self._carried(codec.question(question, told)))
             found = getattr(self.sites[site], name)(**asked)
-            for one in found if question == "rows" else [found]:
+            for one in found if question == "each" else [found]:
                 yield codec.answered(question, told, self._carried(codec.answer(name, one)))
 
     def _carried(self, frame: Frame) -> Frame:

@@ -21,6 +21,10 @@ class Card:
     def add(self, clients: Tensor, logits: Tensor) -> None:
         self.scores[clients] = logits.double()
 
+    @property
+    def is_full(self) -> bool:
+        return not bool(torch.isnan(self.scores).any())
+
     def tally(self) -> Tally:
         return Tally({}, {}, {})
 
@@ -34,7 +38,9 @@ class Recorder:
         self.cards: list[Card] = []
 
     def scorecard(self) -> Card:
-        self.cards.append(Card(self.users, self.items))
+        """A new one, unless some users have not been scored on the last: they are, turn by turn."""
+        if not self.cards or self.cards[-1].is_full:
+            self.cards.append(Card(self.users, self.items))
         return self.cards[-1]
 
     @property

@@ -34,7 +34,7 @@ class ServerAdam(Strategy[Uploads]):
         self._first, self._second, self._steps = moments, moments.clone(), 0
         self._table_of = torch.zeros(len(ids), dtype=torch.int64)
 
-    def download(self) -> Download:
+    def download(self, clients: Tensor) -> Download:
         return Download({self.table: self._value[None]}, self._table_of)
 
     def aggregate(self, uploads: Uploads, number: int) -> None:

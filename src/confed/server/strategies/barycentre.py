@@ -30,7 +30,7 @@ class Barycentre(Average):
         self.uploads = frozenset({*names, "loss"} if names else ())
         self.known = known
 
-    def download(self) -> Download:
+    def download(self, clients: Tensor) -> Download:
         tables = {name: table[None] for name, table in self._shared.items()}
         return Download(tables, torch.zeros(len(self.known), dtype=torch.int64), told=self.known)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -28,6 +28,9 @@ class Strategy(Stateful, Generic[Given]):
     """What is averaged, and over whom."""
     uploads: frozenset[str]
     """The names a client sends, and no others; `loss`, which the log has, is always one of them."""
+    moves: ClassVar[bool] = False
+    """Whether turns see what earlier ones of the same round made of the state, so that no round can be trained again
+    from where it began."""
     side: Mapping[str, Field] = MappingProxyType({})
     """What a download may hold beside the shared parameters."""
 
@@ -37,19 +40,30 @@ class Strategy(Stateful, Generic[Given]):
         each client (`Download.table_of`, say) is in their order.
         """
 
+    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
+        """The clients at the places `clients`, in the order in which they take part in round `number`: those of one
+        turn at once, and what they send is aggregated before the next. By default there is one turn.
+        """
+        yield clients
+
     @abstractmethod
-    def download(self) -> Download:
-        """What clients receive at the start of the next round, and are scored with under the `global` view."""
+    def download(self, clients: Tensor) -> Download:
+        """What the clients at these places receive when their next turn begins, and are scored with under the `global`
+        view. Others may find nothing in it.
+        """
 
     @abstractmethod
     def aggregate(self, uploads: Given, number: int) -> None:
-        """Make the next server state, at the end of round `number`."""
+        """Make the next server state, at the end of a turn of round `number`."""
+
+    def finish(self, number: int) -> None:
+        """What is left to do when all turns of round `number` are over."""
 
     def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
         """What so many clients receive who were not there before: what others would, and tables to begin with where
         clients keep them. All of them get the same.
         """
-        of = self.download()
+        of = self.download(torch.arange(1))
         return Download(of.tables, torch.zeros(newcomers, dtype=torch.int64), of.side), None
 
     def push(self) -> Push | None:

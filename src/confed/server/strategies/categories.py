@@ -61,8 +61,8 @@ class Categorised(Strategy[Uploads]):
         self._together = torch.zeros(len(ids), dtype=torch.int64)
         self.inner.start(shared, ids, seed)
 
-    def download(self) -> Download:
-        of = self.inner.download()
+    def download(self, clients: Tensor) -> Download:
+        of = self.inner.download(clients)
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._together)
 
     def aggregate(self, uploads: Uploads, number: int) -> None:

@@ -92,9 +92,9 @@ class CoCluster(Strategy[OpenUploads]):
         self._notes: dict[str, Any] = {}
         self.inner.start({name: value for name, value in shared.items() if name not in own}, ids, seed)
 
-    def download(self) -> Download:
+    def download(self, clients: Tensor) -> Download:
         """Everything but the kept tables, which clients have already."""
-        of = self.inner.download()
+        of = self.inner.download(clients)
         return Download(of.tables, of.table_of, {**of.side, **self._categories.side}, alike=self._state.group_of)
 
     def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
@@ -160,7 +160,8 @@ class CoCluster(Strategy[OpenUploads]):
 
     def _similar_to(self, uploads: OpenUploads, items: Tensor, clients: Tensor) -> tuple[Tensor, Tensor]:
         """Ids, ascending, and similarities to the first of `clients`, whose rows come before all others."""
-        parts = uploads.rows(self.tables, items, where=clients)
+        sent = uploads.each(self.tables, clients, items)
+        parts = ((ids, torch.cat([of[name] for name in self.tables], dim=2)) for ids, of in sent)
         first, own = next(parts)
         found = [(first, summed_cosines(own, own[0]))]
         found += [(some, summed_cosines(rows, own[0])) for some, rows in parts]

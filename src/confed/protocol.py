@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from confed.errors import ConfedError, unknown_name
 
-View = Literal["local", "global", "pushed", "reconstructed"]
+View = Literal["local", "global", "pushed", "reconstructed", "ensemble"]
 ALWAYS = 10
 """The cut-off that every summary has."""
 

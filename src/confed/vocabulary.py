@@ -17,6 +17,7 @@ _VIEWS = {
     "local": "as each client tuned it",
     "global": "with what the server made of all",
     "pushed": "as the server's step left each client",
+    "ensemble": "by the mean of the scores of everybody's model, the group's, and of those who took part their own",
     "reconstructed": "with what the server made of all, and what each client reconstructed for itself",
 }
 

@@ -156,9 +156,9 @@ def test_what_single_clients_sent_whole():
 
 def test_nobody_is_asked_to_train_on_tables_that_were_not_sent():
     served = Download(download().tables, torch.tensor([0, -1, 0]))
-    with pytest.raises(MessageError, match="was sent no tables"):
+    with pytest.raises(MessageError, match="was sent nothing"):
         place(PLAN).train(1, served, CLIENTS, None, examine=False)
-    with pytest.raises(MessageError, match="was sent no tables"):
+    with pytest.raises(MessageError, match="was sent nothing"):
         place(PLAN).examine(served, CLIENTS, None)
 
 

@@ -3,6 +3,7 @@ import torch
 
 from confed.data.shares import Roster
 from confed.messages import PartialSum, Sums
+from confed.messages.agreement import FACTS
 from confed.methods.base import FederatedMethod, Terms
 from confed.methods.registry import METHODS
 from confed.server.strategies import Average, ServerAdam
@@ -59,8 +60,10 @@ def strategy_of(name):
 @pytest.mark.parametrize("name", FEDERATED)
 def test_what_is_planned_is_shared_and_declared(name):
     strategy, agreed = strategy_of(name)
-    assert strategy.plan.keys() == agreed.plan.keys() == agreed.shapes.keys()
-    assert strategy.plan.keys() <= strategy.uploads == agreed.uploads
+    assert strategy.plan.keys() == agreed.plan.keys() <= strategy.uploads == agreed.uploads
+    assert strategy.uploads - FACTS.keys() == agreed.shapes.keys() - strategy.own.keys()
+    if strategy.needs == "sum":
+        assert strategy.plan.keys() == agreed.shapes.keys(), "nobody looks at single clients"
     assert strategy.needs == agreed.needs
 
 

@@ -48,8 +48,10 @@ class Cohort:
         download: Download,
         rows: LocalRows,
         fresh: Mapping[str, Tensor] | None = None,
+        seed: int = 0,
     ) -> None:
         """`fresh` are parameters that begin anew."""
+        self.seed = seed
         self.backbone = backbone
         self.store = store
         self.download = download
@@ -68,10 +70,13 @@ class Cohort:
         """By dense term, (clients,): the largest entry of any gradient of this round; fused loops leave it empty."""
         fresh = fresh or {}
         kept = [p.name for p in backbone.named(kept=True) if p.role != "item" and p.name not in fresh]
-        shared = [p.name for p in backbone.named(kept=False, scope="shared") if p.role != "item"]
+        shared = [p.name for p in backbone.named(kept=False, scope="shared", personal=False) if p.role != "item"]
+        self.own = download.own_to(self.clients)
+        """By name, what the server sent to each of the clients alone."""
         self.params = {
             **store.read(kept, self.clients),
             **{name: download.tables[name].index_select(0, self.table_of) for name in shared},
+            **{name: self.own[name] for name in backbone.own_names},
             **fresh,
         }
         self.samples = rows.lengths
@@ -156,6 +161,7 @@ class Cohort:
             stream.child("dense"),
             taken,
             self.round,
+            {name: of[:clients] for name, of in self.own.items()},
         )
         values: dict[str, Tensor] = {}
         total: dict[str, Tensor] = {}
@@ -336,7 +342,7 @@ class Cohort:
         return Upload(torch.from_numpy(self.rows.ids), {name: self._sent(name) for name in names})
 
     def _sent(self, name: str) -> Sent:
-        facts = {"samples": self._samples, "held": self._held, "loss": self._loss}
+        facts = {"samples": self._samples, "held": self._held, "loss": self._loss, "tokens": self._tokens}
         if name in facts:
             return facts[name]()
         if name in {spec.name for spec in self.backbone.named(scope="private")}:
@@ -353,6 +359,17 @@ class Cohort:
 
     def _samples(self) -> Tensor:
         return torch.from_numpy(self.samples)
+
+    def _tokens(self) -> Tensor:
+        """(clients, history): of each client's first items by number, what others with the same item have too; −1 where
+        there are no more. Only clients have the key; in a simulation it is the seed.
+        """
+        tokens = torch.full((len(self.clients), self.backbone.history), -1)
+        key = Stream.of(self.seed, "tokens")
+        for place in range(len(self.clients)):
+            items = np.unique(self.rows.positives[place])[: self.backbone.history]
+            tokens[place, : len(items)] = torch.from_numpy((key.bits(items) >> np.uint64(1)).astype(np.int64))
+        return tokens
 
     def _loss(self) -> Tensor:
         return torch.stack([losses.double() for losses in self.values.values()]).sum(dim=0)
@@ -461,9 +478,11 @@ def _before_the_round(
     kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
     shared = {
         p.name: versions(download.tables[p.name], download.table_of[clients])
-        for p in backbone.named(kept=False, scope="shared")
+        for p in backbone.named(kept=False, scope="shared", personal=False)
         if p.role != "item"
     }
+    own = download.own_to(clients)
+    shared |= {name: own[name] for name in backbone.own_names}
     return store.read(kept, clients) | shared, item_rows(backbone, store, download, clients)
 
 

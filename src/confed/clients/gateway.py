@@ -23,7 +23,6 @@ from confed.clients.store import ClientStore
 from confed.copies import copied
 from confed.data.interactions import ONLY
 from confed.data.split import TrainingData
-from confed.evaluation.judge import AskedOfSome, Scored
 from confed.federations.gateway import Cards, Gateway
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
@@ -107,10 +106,8 @@ class People(Gateway):
         card = cards[ONLY]
         self._score(download, card.clients.numpy(), card.add)
 
-    def asked_of(self, cards: Mapping[str, Scored], clients: Tensor) -> dict[str, Scored]:
-        if len(clients) == len(self.ids):
-            return dict(cards)
-        return {domain: AskedOfSome(card, clients, self.ids) for domain, card in cards.items()}
+    def users_of(self, clients: Tensor) -> dict[str, Tensor | None]:
+        return {ONLY: None if len(clients) == len(self.ids) else clients}
 
     def receive(self, push: Push) -> None:
         self.store.receive(push)
@@ -139,7 +136,7 @@ class People(Gateway):
             whole=self.procedure.dense,
         )
         due = [spec for spec in self.backbone.params if spec.renewal and spec.renewal.due(number)]
-        cohort = Cohort(self.backbone, self.store, download, rows, self._renewed(due, rows.ids, number))
+        cohort = Cohort(self.backbone, self.store, download, rows, self._renewed(due, rows.ids, number), self.seed)
         self._train(cohort, self.procedure, Stream.of(self.seed, "shuffle", number), number)
         cohort.keep()
         return cohort

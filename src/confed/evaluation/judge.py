@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -30,6 +31,15 @@ class AskedOfSome:
 
     def tally(self) -> Tally:
         return self._card.tally().of(self._ids)
+
+
+def asked_of(cards: Mapping[str, Scored], users: Mapping[str, Tensor | None], ids: Tensor) -> dict[str, Scored]:
+    """The cards, by domain, asking for the scores of some `users` alone; None is everybody."""
+    known = {domain: some for domain, some in users.items() if domain in cards}
+    return {
+        domain: cards[domain] if some is None else AskedOfSome(cards[domain], some, ids)
+        for domain, some in known.items()
+    }
 
 
 class Judge(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from confed.copies import copied
 from confed.errors import MessageError
 from confed.federations.base import Federation
 from confed.federations.site import Trained, both_tallies
@@ -20,7 +19,7 @@ from confed.messages import Agreement, Download, Push, Sums, Tally
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
 from confed.seals import Sealed
-from confed.server.selection import Selection
+from confed.server.selection import Selection, chosen
 from confed.server.strategies import AnyStrategy
 from confed.server.uploads import OpenUploads, Uploads
 from confed.soundness import require_finite, unless
@@ -52,6 +51,10 @@ class Server:
         """What everybody would receive now, in one message."""
         return self.strategy.download(torch.arange(len(self.ids)))
 
+    def participants(self, number: int) -> Tensor:
+        """The places of those who take part in round `number`, if it were the next."""
+        return chosen(self.selection, self.ids, self.seed, number, self.strategy.group_of)
+
 
 @dataclass(frozen=True)
 class _Turn:
@@ -72,9 +75,9 @@ class Federated(Trainer):
     def round(self, number: int, views: Collection[View] = ()) -> Round:
         strategy = self.server.strategy
         self._remember(before_round=True)
-        clients = self._participants(number)
+        clients = self.server.participants(number)
         local = "local" in views
-        absent = self._examined(self._others(clients), number) if local else {}
+        absent = self._examined(self._others(clients), number, strategy.download) if local else {}
         turns = strategy.turns(clients, number)
         taken = [self._turn(number, turn, examine=local, opens=not place) for place, turn in enumerate(turns)]
         trained = reduce(add, (turn.trained for turn in taken))
@@ -83,7 +86,9 @@ class Federated(Trainer):
         push = strategy.push()
         self.federation.push(push)
         found = {"local": both_tallies(absent, trained.tallies)} if local else {}
-        tallies = {v: found[v] if v in found else self._examined(self._everybody(), number) for v in views}
+        tallies = {
+            v: found[v] if v in found else self._examined(self._everybody(), number, strategy.serving) for v in views
+        }
         self._remember(before_round=False)
         return Round(
             loss=trained.loss / len(clients),
@@ -104,17 +109,13 @@ class Federated(Trainer):
             strategy.aggregate(self._uploads(trained.sums, download, clients), number)
         return _Turn(trained, download.bytes_to(clients))
 
-    def _examined(self, clients: Tensor, number: int) -> dict[str, Tally]:
-        """Where the held-out items of `clients` stand with what the server has now; as in training, some after others
-        where it has much for each of them.
+    def _examined(self, clients: Tensor, number: int, served: Callable[[Tensor], Download]) -> dict[str, Tally]:
+        """Where the held-out items of `clients` stand with what the server has for them now; as in training, some after
+        others where that is much for each of them.
         """
-        strategy = self.server.strategy
-        turns = strategy.turns(clients, number) if len(clients) else iter(())
-        found = (self.federation.examine(strategy.download(turn), turn) for turn in turns)
+        turns = self.server.strategy.turns(clients, number) if len(clients) else iter(())
+        found = (self.federation.examine(served(turn), turn) for turn in turns)
         return reduce(both_tallies, found, {})
-
-    def _participants(self, number: int) -> Tensor:
-        return torch.from_numpy(self.server.selection.participants(self.server.ids.numpy(), self.server.seed, number))
 
     def _everybody(self) -> Tensor:
         return torch.arange(len(self.server.ids))
@@ -173,7 +174,8 @@ class Federated(Trainer):
         self.federation.repair()
 
     def serving_state(self) -> dict[str, Tensor]:
-        return copied(self._serving) | self.federation.serving_state()
+        """The server's part as it is: strategies make new tensors, or give copies of those they change."""
+        return self._serving | self.federation.serving_state()
 
 
 def _changes(sums: Sums) -> dict[str, Tensor]:

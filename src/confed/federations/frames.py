@@ -161,8 +161,8 @@ class Codec:
     def _each(self, message: bytes, about: Mapping[str, Any]) -> tuple[Tensor, Named]:
         agreed = self.agreement
         fields = {"clients": Field(torch.int64, ("clients",), distinct=True)}
-        for name, shape in agreed.each(about["names"], about["items"]).items():
-            fields[f"sent/{name}"] = Field(agreed.dtype, ("clients", *shape))
+        for name, of in agreed.each(about["names"], about["items"]).items():
+            fields[f"sent/{name}"] = of
         found = decode(message, Schema("each", fields))
         if not bool(torch.isin(found["clients"], about["where"]).all()):
             raise ValueError("an answer about somebody who was not asked")

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from confed.copies import copied
 from confed.data.interactions import ONLY
-from confed.evaluation.judge import Scored
 from confed.messages import Agreement, Download, Push, Upload
 from confed.privacy.filters import NO_FILTERS, Chain
 from confed.scoring import Card
@@ -50,8 +49,8 @@ class Gateway(Stateful):
         """
 
     @abstractmethod
-    def asked_of(self, cards: Mapping[str, Scored], clients: Tensor) -> dict[str, Scored]:
-        """The cards, asking for the scores of `clients` alone."""
+    def users_of(self, clients: Tensor) -> dict[str, Tensor | None]:
+        """By domain, the users whose scores are about `clients`; None is everybody there."""
 
     def receive(self, push: Push) -> None:
         """Take what the server gives to clients who keep their tables."""

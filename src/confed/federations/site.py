@@ -7,7 +7,6 @@ clients their uploads lie here until the next round, and are asked about.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from confed.copies import copied
 from confed.errors import MessageError
-from confed.evaluation.judge import Judge, Scored
+from confed.evaluation.judge import Judge, Scored, asked_of
 from confed.federations.gateway import Gateway
 from confed.messages import Download, HeldTables, PartialSum, Push, Sent, Sums, Tally, Upload, dense, summed
 from confed.seals import Sealed
@@ -105,8 +104,8 @@ class Site:
         """Ids and, by name, what those in `where` sent from here, or the rows `items` of it; if the first of them is
         here, it comes first.
         """
-        sizes = self.gateway.agreement.each(names, items)
-        few = max(_VALUES // max(sum(math.prod(shape) for shape in sizes.values()), 1), 1)
+        sent = self.gateway.agreement.each(names, items).values()
+        few = max(_VALUES // max(sum(of.values for of in sent), 1), 1)
         for some in (where[:1], where[1:]):
             for upload in self._uploads:
                 asked = torch.nonzero(torch.isin(upload.clients, some))[:, 0]
@@ -157,7 +156,7 @@ class Site:
 
     def _cards(self, clients: Tensor) -> dict[str, Scored]:
         cards = {domain: judge.scorecard() for domain, judge in self.judges.items()}
-        return self.gateway.asked_of(cards, clients)
+        return asked_of(cards, self.gateway.users_of(clients), self.gateway.ids)
 
     def _collected(
         self, number: int, uploads: Iterator[Upload], download: Download, asked: Tensor
@@ -240,8 +239,8 @@ class _Bytes:
 
 
 def _require_served(download: Download, clients: Tensor) -> None:
-    if download.tables and bool((download.table_of[clients] < 0).any()):
-        raise MessageError("somebody is asked who was sent no tables")
+    if not download.serves(clients):
+        raise MessageError("somebody is asked who was sent nothing")
 
 
 def _tallies(cards: Mapping[str, Scored]) -> dict[str, Tally]:

@@ -3,8 +3,8 @@
 `tables` is how the item tables of many clients are held in little memory until they travel, or instead of it.
 """
 
-from confed.messages.agreement import Agreement, Needs
-from confed.messages.devices import Download, Push, Upload
+from confed.messages.agreement import Agreement, Needs, Shape
+from confed.messages.devices import Download, Push, Upload, addressed
 from confed.messages.sums import Over, PartialSum, Sums, summed
 from confed.messages.tables import (
     HeldTables,
@@ -34,11 +34,13 @@ __all__ = [
     "Push",
     "Schema",
     "Sent",
+    "Shape",
     "Sums",
     "TableRows",
     "Tally",
     "Upload",
     "add_rows",
+    "addressed",
     "decode",
     "dense",
     "encode",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from confed.messages.devices import Download
-from confed.messages.sums import Over
+from confed.messages.sums import BY_ROW, Over
 from confed.messages.wire import Field, Schema
 
 Shape = tuple[int, ...]
@@ -23,8 +23,10 @@ FACTS = {
     "loss": Field(torch.float64, ("clients",)),
     "samples": Field(torch.int64, ("clients",), least=0, below=MOST_ROWS),
     "held": Field(torch.bool, ("clients", "items")),
+    "tokens": Field(torch.int64, ("clients", "tokens"), least=-1),
 }
-"""What clients may send beside parameters: their loss, their number of rows, which items' rows they trained."""
+"""What clients may send beside parameters: their loss, their number of rows, which items' rows they trained, and tokens
+of their items that only clients can read."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,17 @@ class Agreement:
     needs: Needs = "sum"
     """Whether the server gets sums alone, or may ask about single clients."""
     side: Mapping[str, Field] = field(default_factory=dict)
+    own: Mapping[str, Shape] = field(default_factory=dict)
+    """What the server has for single clients; some of it they may change and send."""
+    several: frozenset[str] = frozenset()
+    """Tables of which clients receive different versions: what becomes of them is counted from nothing."""
     by_rows: bool = False
     """Whether clients hear and tell of some rows of the tables only, and which these are is no secret."""
 
     @property
     def shapes(self) -> dict[str, Shape]:
         """Of everything that is shared."""
-        return {**self.received, **self.kept}
+        return {**self.received, **self.kept, **self.own}
 
     def bases(self, download: Download) -> dict[str, Tensor]:
         """By planned name, whole, what clients' changes are counted from: the version that they all received, or
@@ -59,7 +65,7 @@ class Agreement:
         return {name: self._base(download, name) for name in self.plan}
 
     def _base(self, download: Download, name: str) -> Tensor:
-        if name not in download.tables:
+        if name not in download.tables or name in self.several:
             return torch.zeros(self.shapes[name], dtype=self.dtype)
         versions = download.tables[name]
         if len(versions) != 1:
@@ -76,7 +82,10 @@ class Agreement:
             **self._versions(self.received),
             **{f"side/{name}": of for name, of in self.side.items()},
             **({"rows": self._rows(optional=True)} if self.by_rows else {}),
+            **{f"own/{name}": Field(self.dtype, ("owners", *shape)) for name, shape in self.own.items()},
         }
+        if self.own:
+            fields["own_of"] = Field(torch.int64, ("clients",), least=-1, below="owners")
         sizes = self._sizes(clients) | ({} if self.received else {"versions": 1})
         return Schema("download", fields, sizes)
 
@@ -104,14 +113,17 @@ class Agreement:
     def partial(self, name: str, over: Over) -> dict[str, Field]:
         """Of one tensor, the fields of what some clients changed in it."""
         shape = self.shapes[name]
-        weight = Field(torch.float64, shape[:1] if over == "holders" else (), least=0)
+        weight = Field(torch.float64, shape[:1] if over in BY_ROW else (), least=0)
         rest = Field(torch.float64, shape, optional=True)
         return {"changes": Field(torch.float64, shape), "weight": weight, "rest": rest}
 
-    def each(self, names: Sequence[str], items: Tensor | None) -> dict[str, Shape]:
-        """The shapes of what single clients sent, or of the rows `items` of it."""
-        shapes = {name: self.shapes[name] for name in names}
-        return shapes if items is None else {name: (len(items), *shape[1:]) for name, shape in shapes.items()}
+    def each(self, names: Sequence[str], items: Tensor | None) -> dict[str, Field]:
+        """What single clients sent, or the rows `items` of it."""
+        return {name: FACTS[name] if name in FACTS else self._of_each(name, items) for name in names}
+
+    def _of_each(self, name: str, items: Tensor | None) -> Field:
+        shape = self.shapes[name]
+        return Field(self.dtype, ("clients", *(shape if items is None else (len(items), *shape[1:]))))
 
     def _versions(self, shapes: Mapping[str, Shape]) -> dict[str, Field]:
         """Of companies, nothing is sent before anything is known."""

@@ -13,7 +13,7 @@ own, and its messages name these `rows`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -31,6 +31,10 @@ class Download:
     table_of: Tensor
     side: Mapping[str, Tensor] = field(default_factory=dict)
     """What everybody receives beside the tables."""
+    own: Mapping[str, Tensor] = field(default_factory=dict)
+    """What the server has for single clients: `own[name][own_of[u]]` is for client u alone."""
+    own_of: Tensor | None = None
+    """(clients,): −1 is nothing; not said: there is nothing for anybody."""
 
     alike: Tensor | None = None
     """(clients,): those with the same number from 0 upwards begin the round with the same tables; −1 is nobody.
@@ -51,26 +55,48 @@ class Download:
         if self.told is not None and tables:
             rows = torch.unique(torch.cat([self.told[place] for place in places.tolist()]))
             tables = {name: versions.index_select(1, rows) for name, versions in tables.items()}
-        return Download(tables, table_of, self.side, _still_alike(self.alike, places), rows=rows)
+        own, own_of = self.own, self.own_of
+        if own_of is not None:
+            own, own_of = _versions_of(own, own_of[places])
+        return Download(tables, table_of, self.side, own, own_of, _still_alike(self.alike, places), rows=rows)
+
+    def own_to(self, places: Tensor) -> dict[str, Tensor]:
+        """(clients, …) by name: what each of the clients at `places` has for itself."""
+        return {} if self.own_of is None else {n: of.index_select(0, self.own_of[places]) for n, of in self.own.items()}
+
+    def with_own(self, changed: Mapping[str, Tensor], places: Tensor) -> Download:
+        """The same, with other values for the clients at `places`, as if the server had got them."""
+        if self.own_of is None or not changed:
+            return self
+        places = self.own_of[places]
+        return replace(
+            self, own={**self.own, **{n: self.own[n].index_copy(0, places, to) for n, to in changed.items()}}
+        )
+
+    def serves(self, places: Tensor) -> bool:
+        """Whether there is something for each of these clients, of all that there is."""
+        served = not self.tables or bool((self.table_of[places] >= 0).all())
+        return served and (self.own_of is None or bool((self.own_of[places] >= 0).all()))
 
     def bytes_to(self, places: Tensor) -> int:
         """Of the messages of the clients at `places`; nothing is sent where there is nothing to tell."""
-        if not len(places) or not (self.tables or self.side):
+        if not len(places) or not (self.tables or self.side or self.own):
             return 0
         if self.told is None:  # versions are of one size, so that every client's message is as long
             return len(places) * len(self.of(places[:1]).to_bytes())
         return sum(len(self.of(place).to_bytes()) for place in torch.split(places, 1))
 
     def to_bytes(self) -> bytes:
-        about = {"table_of": self.table_of, "alike": self.alike, "rows": self.rows}
+        about = {"table_of": self.table_of, "own_of": self.own_of, "alike": self.alike, "rows": self.rows}
         said = {name: tensor for name, tensor in about.items() if tensor is not None}
-        return encode("download", joined({"tables": self.tables, "side": self.side}) | said)
+        return encode("download", joined({"tables": self.tables, "side": self.side, "own": self.own}) | said)
 
     @classmethod
     def from_bytes(cls, data: bytes, schema: Schema) -> Download:
         tensors = decode(data, schema)
-        tables, side = (part_of(tensors, part) for part in ("tables", "side"))
-        return cls(tables, tensors["table_of"], side, tensors.get("alike"), rows=tensors.get("rows"))
+        tables, side, own = (part_of(tensors, part) for part in ("tables", "side", "own"))
+        own_of, alike, rows = (tensors.get(name) for name in ("own_of", "alike", "rows"))
+        return cls(tables, tensors["table_of"], side, own, own_of, alike, rows=rows)
 
 
 @dataclass(frozen=True)
@@ -146,11 +172,17 @@ class Upload:
         return cls(tensors["clients"], part_of(tensors, "sent"), tensors.get("rows"))
 
 
+def addressed(clients: Tensor, everybody: int) -> Tensor:
+    """(everybody,): where the clients at these places stand among them; −1 of all others."""
+    return torch.full((everybody,), -1).index_copy_(0, clients, torch.arange(len(clients)))
+
+
 def _versions_of(tables: Mapping[str, Tensor], table_of: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """The versions that are named, in their order, and who gets which of these; −1 stays."""
     used = torch.unique(table_of[table_of >= 0])
     narrowed = torch.where(table_of >= 0, torch.searchsorted(used, table_of), -1)
-    return {name: versions.index_select(0, used) for name, versions in tables.items()}, narrowed
+    chosen = {n: of if len(of) == len(used) else of.index_select(0, used) for n, of in tables.items()}
+    return chosen, narrowed
 
 
 def _still_alike(alike: Tensor | None, places: Tensor) -> Tensor | None:

@@ -15,13 +15,16 @@ import torch
 from torch import Tensor
 
 from confed.messages.devices import Upload
-from confed.messages.tables import HeldTables, PulledTables, TableRows, weighted_sum
+from confed.messages.tables import HeldTables, PulledTables, Sent, TableRows, dense, weighted_sum
 from confed.messages.wire import Schema, decode, encode
 from confed.tensors import joined, part_of
 
-Over = Literal["participants", "samples", "holders", "sum"]
-"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each row those who hold it;
-or no average at all, the sum of all changes."""
+Over = Literal["participants", "samples", "holders", "movers", "sum"]
+"""What a tensor is averaged over: all who took part; all, weighted by their `samples`; for each row those who hold it,
+or those who moved it, weighted by how far (the sum of absolute changes); or no average at all, the sum of all
+changes."""
+BY_ROW: frozenset[Over] = frozenset({"holders", "movers"})
+"""Of these there is a weight for each row."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,13 @@ class PartialSum:
 
     changes: Tensor
     weight: Tensor
-    """One number, or over `holders` one for each row."""
+    """One number, or one for each row (`BY_ROW`)."""
     rest: Tensor | None = None
     """What rounding took from `changes`; not said: nothing."""
 
     @classmethod
     def nothing(cls, like: Tensor, over: Over) -> PartialSum:
-        weight = torch.zeros(len(like) if over == "holders" else (), dtype=torch.float64)
+        weight = torch.zeros(len(like) if over in BY_ROW else (), dtype=torch.float64)
         return cls(torch.zeros_like(like, dtype=torch.float64), weight)
 
     def __add__(self, other: PartialSum) -> PartialSum:
@@ -55,11 +58,26 @@ class PartialSum:
         clients in one place, chunk after chunk, an exact sum would cost more than it is worth.
         """
         sent, weights = upload.tensors[name], _weights(upload, over)
+        if over == "movers":
+            self._take_moves(upload, sent, base)
+            return
         self.weight.add_(_weight(upload, over, weights, len(base)))
         if isinstance(sent, TableRows | PulledTables):
             sent.add_changes(weights, self.changes)
+            _add_bases(sent, weights, base, self.changes)
         else:
             self.changes.add_(_changes(upload, sent, weights, base))
+
+    def _take_moves(self, upload: Upload, sent: Sent, base: Tensor) -> None:
+        """Every client's rows count as much as it moved them."""
+        if isinstance(sent, TableRows):
+            sent.add_moves(self.changes, self.weight)
+            return
+        rows = slice(None) if upload.rows is None else upload.rows
+        moves = dense(sent).double() - base[rows].double()
+        sizes = moves.abs().sum(dim=2)
+        self.changes[rows] += (sizes[:, :, None] * moves).sum(dim=0)
+        self.weight[rows] += sizes.sum(dim=0)
 
     def tensors(self) -> dict[str, Tensor]:
         """By what they are, as they are sent."""
@@ -74,8 +92,8 @@ class PartialSum:
     def applied(self, base: Tensor, over: Over) -> Tensor:
         """What the tensor becomes, which was `base`."""
         changes = self.total
-        if over == "holders":
-            changes = changes / self.weight.clamp(min=1.0)[:, None]
+        if over in BY_ROW:
+            changes = changes / torch.where(self.weight > 0, self.weight, 1.0)[:, None]
         elif over != "sum":
             changes = changes / self.weight.clamp(min=1.0)
         return (base.double() + changes).to(base.dtype)
@@ -95,6 +113,13 @@ def _changes(upload: Upload, sent: Tensor | HeldTables, weights: Tensor, base: T
         return total - weights.sum() * base.double()
     changes = total - weights.sum() * base[upload.rows].double()
     return torch.zeros_like(base, dtype=torch.float64).index_copy_(0, upload.rows, changes)
+
+
+def _add_bases(sent: TableRows | PulledTables, weights: Tensor, base: Tensor, total: Tensor) -> None:
+    """Some may have begun with other versions than `base`, from which changes are counted."""
+    for version, began in enumerate(sent.base):
+        if began.data_ptr() != base.data_ptr():
+            total += weights[sent.base_of == version].sum() * (began.double() - base.double())
 
 
 def _weight(upload: Upload, over: Over, weights: Tensor, rows: int) -> Tensor:

@@ -85,6 +85,29 @@ def _add_changes(
                     total[item, k] += weight * (np.float64(rows[u, j, k]) - part * np.float64(old[item, k]))
 
 
+@compiled
+def _add_moves(
+    base: NDArray[np.floating],
+    base_of: NDArray[np.int64],
+    index: NDArray[np.int64],
+    rows: NDArray[np.floating],
+    total: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> None:
+    items, width = total.shape
+    for u in range(len(index)):
+        old = base[base_of[u]]
+        for j in range(index.shape[1]):
+            item = index[u, j]
+            if item < items:
+                size = 0.0
+                for k in range(width):
+                    size += abs(np.float64(rows[u, j, k]) - np.float64(old[item, k]))
+                for k in range(width):
+                    total[item, k] += size * (np.float64(rows[u, j, k]) - np.float64(old[item, k]))
+                weight[item] += size
+
+
 @dataclass(frozen=True)
 class TableRows:
     """Each client's whole (items, d) table, stored as the rows in which it differs from what it downloaded.
@@ -126,6 +149,15 @@ class TableRows:
             total += torch.einsum("g,gid->id", lost, self.base.double())
         arrays = (self.base, self.base_of, self.index, self.rows, weights, left, total)
         _add_changes(*(tensor.numpy() for tensor in arrays))
+
+    def add_moves(self, total: Tensor, weight: Tensor) -> None:
+        """Add to `total` (items, d) and `weight` (items,) in float64, for every row that a client changed, its change
+        times the sum of its absolute entries, and that sum.
+        """
+        if self.scale is not None:
+            raise ValueError("rows that decay are moved by everybody")
+        arrays = (self.base, self.base_of, self.index, self.rows, total, weight)
+        _add_moves(*(tensor.numpy() for tensor in arrays))
 
     def dense(self) -> Tensor:
         """(clients, items, d)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +42,11 @@ class Field:
     distinct: bool = False
     """Whether no number may stand there twice."""
     optional: bool = False
+
+    @property
+    def values(self) -> int:
+        """Numbers of one client, as far as its axes are known."""
+        return math.prod(axis for axis in self.shape if isinstance(axis, int))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from confed.data.negatives import check_negative_pool
 from confed.data.shares import AnySplit, Roster, Share
 from confed.data.split import TrainingData
 from confed.errors import ConfedError, said_of
-from confed.evaluation.judge import Judge
+from confed.evaluation.judge import Judge, asked_of
 from confed.federations.federated import Server
 from confed.federations.states import of_clients
 from confed.initial import require_room_for
@@ -37,7 +37,7 @@ from confed.privacy.filters import NO_FILTERS, Chain
 from confed.protocol import View
 from confed.ragged import Ragged
 from confed.scoring import Scorer
-from confed.server.selection import Selection
+from confed.server.selection import Selection, chosen
 from confed.server.strategies import AnyStrategy
 
 CATCH_UP = 100
@@ -121,11 +121,13 @@ class Pieces:
         """What server and clients settle about their messages before the first round."""
         items = next(spec.shape[0] for spec in self.backbone.named(role="item"))
         received, kept = (
-            {spec.name: spec.shape for spec in self.backbone.named(scope="shared", kept=kept)} for kept in (False, True)
+            {spec.name: spec.shape for spec in self.backbone.named(scope="shared", kept=kept, personal=False)}
+            for kept in (False, True)
         )
         of = self.strategy
+        own = {**of.own, **{spec.name: spec.shape for spec in self.backbone.named(personal=True)}}
         uploads = of.uploads - self.filters.silences
-        return Agreement(items, dtype, received, kept, uploads, of.plan, of.needs, of.side)
+        return Agreement(items, dtype, received, kept, uploads, of.plan, of.needs, of.side, own, of.several)
 
     def check(self, method: str) -> None:
         """Whether the pieces speak of the same parameters; a slip of the pen must not become another method."""
@@ -154,7 +156,7 @@ class Pieces:
         """The view of what clients would be served with after the server's step."""
         if self.backbone.named(scope="shared", kept=True):
             return "pushed"
-        return "reconstructed" if self.procedure.reconstruct else "global"
+        return "reconstructed" if self.procedure.reconstruct else self.strategy.serves
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -172,7 +174,7 @@ class Pieces:
         """(clients,): who has to be trained again to be seen as in round `number`."""
         marked = torch.zeros(len(ids), dtype=torch.bool)
         if self.rebuilt:
-            marked[torch.from_numpy(self.selection.participants(ids.numpy(), seed, number))] = True
+            marked[chosen(self.selection, ids, seed, number, self.strategy.group_of)] = True
         return marked
 
     def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
@@ -186,8 +188,9 @@ class Pieces:
 
     def started(self, ids: Tensor, seed: int, dtype: torch.dtype) -> Pieces:
         """The same, with the server's state before the first round."""
-        shared = {spec.name: spec.initial(seed, dtype) for spec in self.backbone.named(scope="shared")}
-        self.strategy.start(shared, ids, seed)
+        shared = {spec.name: spec.initial(seed, dtype) for spec in self.backbone.named(scope="shared", personal=False)}
+        own = {s.name: s.initial_of_each(len(ids), seed, dtype) for s in self.backbone.named(personal=True)}
+        self.strategy.start({**shared, **own}, ids, seed)
         return self
 
 
@@ -287,11 +290,12 @@ class DeviceMethod(FederatedMethod):
         cards = {domain: judge.scorecard() for domain, judge in judges.items()}
         trains = pieces.trained_again(gateway.ids, terms.seed, number)
         for turn in pieces.turns(torch.nonzero(trains)[:, 0], number):
-            asked = gateway.asked_of(cards, turn)
+            asked = asked_of(cards, gateway.users_of(turn), gateway.ids)
             for _ in gateway.train(number, pieces.strategy.download(turn), turn, asked):
                 pass
         for turn in pieces.turns(torch.nonzero(~trains)[:, 0], number):
-            gateway.score(pieces.strategy.download(turn), gateway.asked_of(cards, turn))
+            asked = asked_of(cards, gateway.users_of(turn), gateway.ids)
+            gateway.score(pieces.strategy.serving(turn), asked)
         return {domain: card.tally() for domain, card in cards.items()}
 
     def replay(
@@ -304,7 +308,9 @@ class DeviceMethod(FederatedMethod):
         if everybody:
             number += not pieces.rebuilt
             trains = torch.ones_like(trains)
-        return Replay.of(gateway, pieces.strategy.download(clients).of(clients), number, trains)
+        of = pieces.strategy
+        download = of.download(clients) if bool(trains.any()) or pieces.rebuilt else of.serving(clients)
+        return Replay.of(gateway, download.of(clients), number, trains)
 
     def newcomers(
         self, terms: Terms, cut: AnySplit, state: State, number: int, histories: Ragged, domain: str = ONLY
@@ -323,11 +329,13 @@ class DeviceMethod(FederatedMethod):
         if tables is not None:
             gateway.receive(tables)
         everybody = torch.arange(len(histories))
-        remembers = pieces.backbone.named(kept=True) and pieces.view != "reconstructed"
+        personal = [spec.name for spec in pieces.backbone.named(personal=True)]
+        remembers = (personal or pieces.backbone.named(kept=True)) and pieces.view != "reconstructed"
         last = number + (not pieces.rebuilt) if remembers else 0  # else nothing is left of earlier rounds
         for earlier in range(max(number - CATCH_UP, 0) + 1, last):
             for chunk in gateway.chunks(everybody.numpy()):
-                gateway.train_chunk(earlier, download, chunk)
+                cohort = gateway.train_chunk(earlier, download, chunk)
+                download = download.with_own({name: cohort.params[name] for name in personal}, cohort.clients)
         trains = torch.full((len(histories),), pieces.rebuilt)
         return Replay.of(gateway, download, number, trains).scores()
 

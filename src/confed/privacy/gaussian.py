@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from confed.messages import Agreement, Upload, dense
+from confed.messages.agreement import FACTS
 from confed.privacy.accounting import CLIENT, ROW, require_accounting
 from confed.privacy.filters import Bases, Filter
 from confed.random import keyed, standard_normal
@@ -54,6 +55,11 @@ class Gaussian(Filter):
         kept = sorted(agreement.plan.keys() & agreement.kept.keys())
         if kept:
             return f"clients keep {', '.join(kept)} and send them whole, so there is no change to clip"
+        alone = sorted(agreement.uploads - agreement.plan.keys() - FACTS.keys())
+        if alone:
+            return f"the server looks at every client's {', '.join(alone)}, which were made for it alone"
+        if agreement.several:
+            return f"its clients begin with different {', '.join(sorted(agreement.several))}"
         if "held" in agreement.uploads:
             return "its clients say which rows they trained, which noise on the rows would not hide"
         if "samples" in agreement.uploads:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from confed.errors import MessageError, in_domain
-from confed.evaluation.judge import Scored
 from confed.federations.gateway import Cards, Gateway
 from confed.messages import Agreement, Download, Upload
 from confed.models.silo import Rows, Silo
@@ -83,9 +82,8 @@ class Companies(Gateway):
         for name, card in cards.items():
             self._fill(name, card, self.about(name, download))
 
-    def asked_of(self, cards: Mapping[str, Scored], clients: Tensor) -> dict[str, Scored]:
-        names = [list(self.silos)[place] for place in clients.tolist()]
-        return {name: card for name, card in cards.items() if name in names}
+    def users_of(self, clients: Tensor) -> dict[str, Tensor | None]:
+        return {list(self.silos)[place]: None for place in clients.tolist()}
 
     def _fill(self, name: str, card: Any, received: Rows | None) -> None:
         silo = self.silos[name]

@@ -16,7 +16,7 @@ from torch import Tensor
 from confed.clients.gateway import People
 from confed.data.interactions import ONLY
 from confed.data.shares import AnySplit, Roster
-from confed.errors import ConfedError
+from confed.errors import ConfedError, NobodyNewError
 from confed.evaluation.domains import Examination
 from confed.evaluation.judge import Judge
 from confed.federations.federated import Federated
@@ -25,6 +25,7 @@ from confed.federations.local import LocalFederation
 from confed.federations.site import Site
 from confed.federations.states import of_clients
 from confed.messages import Download, Upload, dense
+from confed.messages.agreement import FACTS
 from confed.methods.base import FederatedMethod, Method, Terms, federated
 from confed.methods.registry import method_named
 from confed.models.silo import Rows
@@ -228,15 +229,17 @@ class FederatedConformance(MethodConformance):
             agreed = gateway.agreement
             again = Upload.from_bytes(upload.to_bytes(), agreed.upload(1))
             assert set(again.tensors) == agreed.uploads
-            assert agreed.uploads <= {*agreed.shapes, "loss", "samples", "held"}
+            assert agreed.uploads <= {*agreed.shapes, *FACTS}
 
     def test_bytes_are_those_of_every_clients_message(self) -> None:
         trainer = self.trained(1, self.federation())
         assert isinstance(trainer, Federated)
-        sent = sum(upload.bytes_per_client for upload, _ in self.sent(2))
+        clients = trainer.server.participants(2)
+        ids = set(trainer.server.ids[clients].tolist())
+        sent = sum(upload.bytes_per_client for upload, _ in self.sent(2) if int(upload.clients) in ids)
         download = trainer.server.download()
         everyone = torch.split(torch.arange(len(trainer.server.ids)), 1)
-        received = sum(_bytes(download.of(place)) for place in everyone)
+        received = sum(_bytes(download.of(place)) for place in torch.split(clients, 1))
         done = trainer.round(2)
         push = trainer.server.strategy.push()
         pushed = (
@@ -283,7 +286,7 @@ class FederatedConformance(MethodConformance):
         apart = self.in_bytes(self.in_several_places())
         apart.round(1)
         assert isinstance(apart.federation, InBytes)
-        single = [frame for frame in apart.federation.frames if b"upload 1" in frame or b"rows 1" in frame]
+        single = [frame for frame in apart.federation.frames if b"upload 1" in frame or b"each 1" in frame]
         assert not single or apart.server.agreement.needs == "individual"
 
 
@@ -301,6 +304,8 @@ class PeopleConformance(FederatedConformance):
 
     served: ClassVar[View] = "global"
     """The view beside `local`."""
+    serves_newcomers: ClassVar[bool] = True
+    """Whether people can be scored who were not in the data."""
 
     def people(self, trainer: Federated) -> People:
         gateway = self.gateway(trainer)
@@ -310,6 +315,10 @@ class PeopleConformance(FederatedConformance):
     @pytest.mark.parametrize("local", [True, False])
     @pytest.mark.parametrize("fraction", [1.0, 0.5])
     def test_serving_under_every_view_and_with_absentees(self, local: bool, fraction: float) -> None:
+        if local and self.federation().server.strategy.moves:
+            with pytest.raises(ConfedError, match="can be scored under"):
+                self.check_serving(view="local")
+            return
         self.check_serving(options={"fraction": fraction}, view="local" if local else self.served)
 
     @pytest.mark.parametrize("chunk", [1, 5, 24])
@@ -341,6 +350,10 @@ class PeopleConformance(FederatedConformance):
         def scored(histories: Ragged) -> Tensor:
             return self.chosen.newcomers(self.terms(), self.cut(), state, 3, histories)
 
+        if not self.serves_newcomers:
+            with pytest.raises(NobodyNewError, match="serves only those it trained on"):
+                scored(people)
+            return
         both = scored(people)
         assert both.shape == (2, data.items) and bool(torch.isfinite(both).all())
         assert not torch.allclose(both[0], both[1]), "people with other items are scored otherwise"
@@ -364,9 +377,9 @@ class PeopleConformance(FederatedConformance):
         trainer = self.federation(judges=recorders, options={"fraction": 0.25})
         people, everybody = self.people(trainer), torch.arange(tiny.USERS)
         before = of_clients(people.state(), everybody)
-        assert trainer.round(1, [trainer.view]).participants == 6
-        taking_part = trainer.server.selection.participants(np.arange(tiny.USERS), SEED, 1)
-        absent = torch.from_numpy(np.setdiff1d(np.arange(tiny.USERS), taking_part))
+        taking_part = trainer.server.participants(1)
+        assert trainer.round(1, [trainer.view]).participants == len(taking_part) == 6
+        absent = everybody[~torch.isin(everybody, taking_part)]
         after = of_clients(people.state(), absent)
         for name, value in of_clients(before, absent).items():
             assert torch.equal(after[name], value)
@@ -378,7 +391,8 @@ class PeopleConformance(FederatedConformance):
         """
         noisy = {"upload_clip": 0.05, "upload_noise": 1e-6}
         agreed = self.gateway(self.federation()).agreement
-        if agreed.plan.keys() & agreed.kept.keys() or {"held", "samples"} & agreed.uploads:
+        alone = agreed.uploads - agreed.plan.keys() - {"loss"}
+        if agreed.plan.keys() & agreed.kept.keys() or alone:
             with pytest.raises(ConfedError, match="cannot bear noise on its uploads"):
                 self.chosen.check(self.terms(noisy), self.cut())
             return

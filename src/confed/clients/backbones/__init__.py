@@ -3,10 +3,13 @@
 from confed.clients.backbones.additive import Additive
 from confed.clients.backbones.base import Backbone, Bilinear, ParamSpec, Renewal
 from confed.clients.backbones.biased import BiasedDot, OffsetDot
+from confed.clients.backbones.blended import Blended
 from confed.clients.backbones.dot import Dot
 from confed.clients.backbones.dual import AdaptiveTransfer, DualTable, LearnedTransfer, NoTransfer, Transfer
 from confed.clients.backbones.linear import LinearHead, Scalar
 from confed.clients.backbones.neumf import NeuMF
+from confed.clients.backbones.perceptron import Perceptron
+from confed.clients.backbones.user_graph import UserGraph
 
 __all__ = [
     "AdaptiveTransfer",
@@ -14,6 +17,7 @@ __all__ = [
     "Backbone",
     "BiasedDot",
     "Bilinear",
+    "Blended",
     "Dot",
     "DualTable",
     "LearnedTransfer",
@@ -22,7 +26,9 @@ __all__ = [
     "NoTransfer",
     "OffsetDot",
     "ParamSpec",
+    "Perceptron",
     "Renewal",
     "Scalar",
     "Transfer",
+    "UserGraph",
 ]

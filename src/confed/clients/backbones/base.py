@@ -37,7 +37,10 @@ class Renewal:
 
 @dataclass(frozen=True)
 class ParamSpec:
-    """One parameter of one client. `scope` decides whether it is uploaded; role `item` means one row per item.
+    """One parameter of one client: who sees it, how long it lives, and along which axis it lies.
+
+    `scope` decides whether it is uploaded. Role `item` means one row per item; of what is `personal` the server has one
+    for each client, whom it shares it with and nobody else.
 
     A shared parameter lives for a `round`, after which the server's version replaces it, or is `persistent`: the
     client keeps its own until the server pushes another. A private one is kept for good, or has a `renewal`: if that is
@@ -51,6 +54,7 @@ class ParamSpec:
     init: Initialiser
     lifetime: Lifetime = "round"
     renewal: Renewal | None = None
+    personal: bool = False
 
     @property
     def kept(self) -> bool:
@@ -62,6 +66,10 @@ class ParamSpec:
     def initial(self, seed: int, dtype: torch.dtype) -> Tensor:
         """The common start: every client begins with the same value, as in the PFedRec line of work."""
         return initial(seed, self.name, self.shape, self.init).to(dtype)
+
+    def initial_of_each(self, clients: int, seed: int, dtype: torch.dtype) -> Tensor:
+        """(clients, …): of what is personal, a start for each."""
+        return initial(seed, self.name, (clients, *self.shape), self.init).to(dtype)
 
     def renewed(self, ids: Ints, seed: int, number: int, dtype: torch.dtype) -> Tensor:
         """(clients, …): what clients draw for round `number`, each by its id."""
@@ -92,6 +100,10 @@ class Backbone(ABC):
     """Largest number of intermediate values per scored pair; bounds how many pairs are scored at once."""
     reshapes: bool = False
     """Whether `look` does anything."""
+    reads: tuple[str, ...] = ()
+    """What the score takes beside parameters, of that which the server has for single clients."""
+    history: int = 0
+    """Of how many of its items a client sends tokens, where it does."""
     views: tuple[str, str] | None = None
     """Where the score is that of a sum of two tables as looked at: the shared one and the client's own."""
 
@@ -110,11 +122,21 @@ class Backbone(ABC):
         raise TypeError(f"{type(self).__name__} scores with one table")
 
     def named(
-        self, *, role: Role | None = None, scope: Scope | None = None, kept: bool | None = None
+        self,
+        *,
+        role: Role | None = None,
+        scope: Scope | None = None,
+        kept: bool | None = None,
+        personal: bool | None = None,
     ) -> tuple[ParamSpec, ...]:
-        return tuple(
-            p for p in self.params if role in (None, p.role) and scope in (None, p.scope) and kept in (None, p.kept)
-        )
+        asked = {"role": role, "scope": scope, "kept": kept, "personal": personal}
+        said = {fact: value for fact, value in asked.items() if value is not None}
+        return tuple(p for p in self.params if all(getattr(p, fact) == value for fact, value in said.items()))
+
+    @property
+    def own_names(self) -> list[str]:
+        """What the server has for the client alone, of all that the score takes."""
+        return [*(spec.name for spec in self.named(personal=True)), *self.reads]
 
     def shared_vectors(self) -> tuple[str, ...]:
         """The names of the shared item tables whose rows are vectors: offsets have no direction."""

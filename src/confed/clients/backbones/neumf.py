@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from confed.clients.backbones.base import Backbone, ParamSpec, inner
+from confed.clients.backbones.base import Backbone, ParamSpec, Scope, inner
 from confed.initial import Initialiser, uniform
 
 Variant = Literal["gmf", "mlp", "neumf"]
@@ -22,7 +22,15 @@ class NeuMF(Backbone):
     """s_i = h · [p^G ⊙ q^G_i ; z_L] + b, with z_0 = [p^M ; q^M_i] and z_l = ReLU(W_l z_{l−1} + c_l)."""
 
     def __init__(
-        self, items: int, width: int, tower: Sequence[int], variant: Variant, embedding_init: Initialiser
+        self,
+        items: int,
+        width: int,
+        tower: Sequence[int],
+        variant: Variant,
+        embedding_init: Initialiser,
+        nets: Scope = "shared",
+        *,
+        server_has_users: bool = False,
     ) -> None:
         """`tower` holds the widths after the first layer's input, whose width is 2·`width`."""
         self.tower = tuple(tower) if variant != "gmf" else ()
@@ -31,17 +39,19 @@ class NeuMF(Backbone):
         specs: list[ParamSpec] = []
         for branch, present in (("gmf", self.has_gmf), ("mlp", self.has_mlp)):
             if present:
-                specs.append(ParamSpec(f"{branch}_user", (width,), "user", "private", embedding_init))
+                scope: Scope = "shared" if server_has_users else "private"
+                user = ParamSpec(f"{branch}_user", (width,), "user", scope, embedding_init, personal=server_has_users)
+                specs.append(user)
                 specs.append(ParamSpec(f"{branch}_items", (items, width), "item", "shared", embedding_init))
         inputs = 2 * width
         for layer, outputs in enumerate(self.tower):
             bound = uniform(inputs**-0.5)
-            specs.append(ParamSpec(f"weight_{layer}", (outputs, inputs), "net", "shared", bound))
-            specs.append(ParamSpec(f"bias_{layer}", (outputs,), "net", "shared", bound))
+            specs.append(ParamSpec(f"weight_{layer}", (outputs, inputs), "net", nets, bound))
+            specs.append(ParamSpec(f"bias_{layer}", (outputs,), "net", nets, bound))
             inputs = outputs
         head = (width if self.has_gmf else 0) + (self.tower[-1] if self.tower else 0)
-        specs.append(ParamSpec("head", (head,), "net", "shared", uniform(head**-0.5)))
-        specs.append(ParamSpec("head_bias", (1,), "net", "shared", uniform(head**-0.5)))
+        specs.append(ParamSpec("head", (head,), "net", nets, uniform(head**-0.5)))
+        specs.append(ParamSpec("head_bias", (1,), "net", nets, uniform(head**-0.5)))
         self.params = tuple(specs)
         self.width = width
         self.hidden = max((width, *self.tower))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -58,6 +58,8 @@ class Whole:
     step: int
     """Random choices of this step are drawn from `stream` in slot `step`."""
     round: int = 1
+    own: Mapping[str, Tensor] = field(default_factory=dict)
+    """(clients, …): what the server sent to each of them alone."""
 
     def drawn(self, items: int, count: int) -> Tensor:
         """(count,) distinct items of `items`, in order, the same for all clients; all of them where they are fewer."""

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from confed.messages import Download, Field, Needs, Over, Push
+from confed.messages import Download, Field, Needs, Over, Push, Shape
+from confed.protocol import View
 from confed.server.uploads import OpenUploads, Uploads
 from confed.stateful import Stateful
 
@@ -34,10 +35,18 @@ class Strategy(Stateful, Generic[Given]):
     side: Mapping[str, Field] = MappingProxyType({})
     """What a download may hold beside the shared parameters."""
 
+    own: Mapping[str, Shape] = MappingProxyType({})
+    """What a download may hold for single clients, beside parameters that are theirs."""
+
+    several: frozenset[str] = frozenset()
+    """Tables of which clients receive different versions."""
+    serves: ClassVar[View] = "global"
+    """What the view is called of clients who are scored with what the server has for them."""
+
     @abstractmethod
     def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
-        """Take over the common initial value of the shared parameters, and the clients' ids: what the server has of
-        each client (`Download.table_of`, say) is in their order.
+        """Take over the common initial value of the shared parameters, of personal ones that of each client, and the
+        clients' ids: what the server has of each client (`Download.table_of`, say) is in their order.
         """
 
     def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
@@ -48,9 +57,11 @@ class Strategy(Stateful, Generic[Given]):
 
     @abstractmethod
     def download(self, clients: Tensor) -> Download:
-        """What the clients at these places receive when their next turn begins, and are scored with under the `global`
-        view. Others may find nothing in it.
-        """
+        """What the clients at these places receive when their next turn begins. Others may find nothing in it."""
+
+    def serving(self, clients: Tensor) -> Download:
+        """What they are scored with between rounds; by default what they would receive."""
+        return self.download(clients)
 
     @abstractmethod
     def aggregate(self, uploads: Given, number: int) -> None:
@@ -65,6 +76,11 @@ class Strategy(Stateful, Generic[Given]):
         """
         of = self.download(torch.arange(1))
         return Download(of.tables, torch.zeros(newcomers, dtype=torch.int64), of.side), None
+
+    @property
+    def group_of(self) -> Tensor | None:
+        """(clients,): the group of each, by which clients may be selected; None where there are no groups."""
+        return None
 
     def push(self) -> Push | None:
         """What the last aggregation gives to clients who keep their tables."""

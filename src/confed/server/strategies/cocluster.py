@@ -30,7 +30,7 @@ from confed.server.clustering import elbow, summed_cosines
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
 from confed.server.strategies.categories import ItemCategories, declared
-from confed.server.uploads import OpenUploads
+from confed.server.uploads import OpenUploads, places_among
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,11 @@ class CoCluster(Strategy[OpenUploads]):
         divisions, groups = self._divide(uploads, Stream.of(self._seed, "co-clustering", number))
         group_of = torch.full_like(self._state.group_of, -1)
         for version, group in enumerate(groups):
-            group_of[self._places(group)] = version
+            group_of[places_among(self._ids, group)] = version
         first = divisions[0]
         self._push = self._pushed(uploads.means(self.tables, groups), group_of)
         self._state = _State(means, group_of, first.scores, first.elbow)
         self._notes = _notes(divisions, groups, group_of)
-
-    def _places(self, clients: Tensor) -> Tensor:
-        """Where those with these ids stand among all."""
-        order = torch.argsort(self._ids)
-        return order[torch.searchsorted(self._ids, clients, sorter=order)]
 
     def _pushed(self, models: list[dict[str, Tensor]], group_of: Tensor) -> Push:
         """A version for each group; none where there is no group."""

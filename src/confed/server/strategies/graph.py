@@ -1,0 +1,142 @@
+"""Means over a graph of clients (GPFedRec): everybody gets the mean of the tables of those who are like them.
+
+The tables of a round's participants, flattened, are held against each other by their cosines. Whoever is more like a
+client than the mean over all pairs (times a threshold), or is among its k nearest, is its neighbour; the target of a
+client is the mean over its neighbours, after several layers the mean of their means. What everybody begins the next
+round with is the mean of all targets. Whoever did not take part has that for a target as well.
+
+The graph means that many numbers are read for each pair of clients. So targets are made when they are asked for, turn
+by turn, and cosines are summed over stretches of items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from confed.messages import Download, Needs, Over, Push, addressed
+from confed.server.strategies.base import Strategy
+from confed.server.uploads import OpenUploads, places_among
+
+TARGET = "target"
+_TURN_VALUES = 1 << 24
+"""Of the tables of a turn's clients: 64 MB."""
+_STRETCH = 1 << 12
+"""Columns of the flattened tables of which products are summed at once."""
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Who is whose neighbour."""
+
+    nearest: int | None = None
+    """So many of them, oneself included; not said: by the threshold."""
+    threshold: float = 1.0
+    """In multiples of the mean similarity."""
+    by: Literal["similarity", "distance"] = "similarity"
+    """`distance` is published code's: it links those who are *least* alike."""
+    layers: int = 1
+
+    def weights(self, cosines: Tensor) -> Tensor:
+        """(clients, clients): rows that sum to 1, of what a client's mean is made; oneself, where nobody is near."""
+        like = cosines if self.by == "similarity" else 1.0 - cosines
+        if self.nearest is None:
+            near = like > self.threshold * like.mean()
+        else:
+            chosen = torch.sort(like, dim=1, descending=True, stable=True).indices[:, : self.nearest]
+            near = torch.zeros_like(like, dtype=torch.bool).scatter_(1, chosen, True)
+        near |= torch.eye(len(near), dtype=torch.bool) & ~near.any(dim=1, keepdim=True)
+        once = near.to(cosines.dtype)
+        once /= once.sum(dim=1, keepdim=True)
+        whole = once
+        for _ in range(self.layers - 1):
+            whole = once @ whole
+        return whole
+
+
+class GraphMean(Strategy[OpenUploads]):
+    """Of one table."""
+
+    needs: ClassVar[Needs] = "individual"
+
+    def __init__(self, table: str, shape: tuple[int, int], neighbourhood: Neighbourhood) -> None:
+        self.table = table
+        self.shape = shape
+        self.neighbourhood = neighbourhood
+        self.plan: Mapping[str, Over] = {}
+        self.uploads = frozenset({table, "loss"})
+        self.own = {TARGET: shape}
+
+    def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
+        self._ids = ids
+        self._mean = shared[self.table]
+        self._sent = self._mean.new_empty(0, *self.shape)
+        self._weights = self._mean.new_empty(0, 0)
+        self._sender = torch.full((len(ids),), -1)
+        self._arriving: list[tuple[Tensor, Tensor]] = []
+        """Of the turns so far, ids and tables."""
+
+    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
+        yield from torch.split(clients, max(_TURN_VALUES // self._mean.numel(), 1))
+
+    def download(self, clients: Tensor) -> Download:
+        everybody, own = torch.zeros(len(self._ids), dtype=torch.int64), {TARGET: self._targets(clients)}
+        own_of = addressed(clients, len(self._ids))
+        return Download({self.table: self._mean[None]}, everybody, own=own, own_of=own_of)
+
+    def _targets(self, clients: Tensor) -> Tensor:
+        """(clients, items, d)."""
+        senders = self._sender[clients]
+        targets = self._mean.expand(len(clients), -1, -1).clone()
+        if bool((senders >= 0).any()):
+            flat = self._sent.view(len(self._sent), -1)
+            made = self._weights[senders[senders >= 0]] @ flat
+            targets[senders >= 0] = made.view(-1, *self.shape)
+        return targets
+
+    def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
+        """Whoever is new has no neighbours yet."""
+        everybody = torch.arange(newcomers)
+        own = {TARGET: self._mean.expand(newcomers, -1, -1)}
+        return Download({self.table: self._mean[None]}, torch.zeros_like(everybody), own=own, own_of=everybody), None
+
+    def aggregate(self, uploads: OpenUploads, number: int) -> None:
+        tables = self._mean.new_empty(len(uploads.clients), *self.shape)
+        for ids, sent in uploads.each([self.table], uploads.clients):
+            tables[places_among(uploads.clients, ids)] = sent[self.table]
+        self._arriving.append((uploads.clients, tables))
+
+    def finish(self, number: int) -> None:
+        ids = torch.cat([clients for clients, _ in self._arriving])
+        sent, arriving = self._mean.new_empty(len(ids), *self.shape), self._arriving
+        self._arriving, start = [], 0
+        while arriving:  # one by one, so that there are not two of everything
+            _, tables = arriving.pop(0)
+            sent[start : start + len(tables)] = tables
+            start += len(tables)
+        self._sender = torch.full_like(self._sender, -1)
+        self._sender[places_among(self._ids, ids)] = torch.arange(len(ids))
+        flat = sent.view(len(sent), -1)
+        self._sent, self._weights = sent, self.neighbourhood.weights(_cosines(flat))
+        self._mean = (self._weights.mean(dim=0) @ flat).view(self.shape)
+
+    def state(self) -> dict[str, Tensor]:
+        return {self.table: self._mean, "sent": self._sent, "weights": self._weights, "sender": self._sender}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        self._mean, self._sent = state[self.table], state["sent"]
+        self._weights, self._sender = state["weights"], state["sender"]
+
+
+def _cosines(vectors: Tensor) -> Tensor:
+    """(n, n) of the rows; one of length 0 is like nobody."""
+    products = vectors.new_zeros(len(vectors), len(vectors))
+    for some in torch.split(vectors, _STRETCH, dim=1):
+        products.addmm_(some, some.T)
+    lengths = products.diagonal().sqrt()
+    scale = torch.where(lengths > 0, lengths.reciprocal(), torch.zeros_like(lengths))
+    return products * scale[:, None] * scale[None, :]

@@ -15,9 +15,10 @@ from confed.runs.memory import within_memory
 from confed.soundness import is_finite, require_scores, trained, unless
 from tests.faults.options import data_for
 
-BOUNDED = {"pmlam", "scalar", "local-only", "fcf"}
-"""Whose parameters are kept within bounds, whose scores are single numbers, or whose clients solve for their own part
-whatever the server's steps made of the rest: large steps do no harm."""
+BOUNDED = {"pmlam", "scalar", "local-only", "fcf", "perfedrec"}
+"""Whose parameters are kept within bounds, whose scores are single numbers, whose clients solve for their own part
+whatever the server's steps made of the rest, or take one step of which the length does not grow: large steps do no
+harm."""
 
 
 def steps(method, **options):

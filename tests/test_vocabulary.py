@@ -36,6 +36,6 @@ def test_other_names_are_no_metrics(name):
 
 def test_every_view_has_a_meaning():
     views = {facts["view"] for method in METHODS.values() if (facts := method.facts(method.config(None, {})))}
-    assert views == {"local", "global", "pushed", "reconstructed"}
-    assert len({view_in_words(view) for view in views}) == 4
+    assert views == {"local", "global", "pushed", "reconstructed", "ensemble"}
+    assert len({view_in_words(view) for view in views}) == 5
     assert view_in_words("global", has_clients=False) != view_in_words("global")

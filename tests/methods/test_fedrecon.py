@@ -159,3 +159,14 @@ def test_a_run_from_data_to_recommendations():
     assert users(run) is None, "all clients have the server's table: there is nothing to cluster"
     with pytest.raises(confed.ConfedError, match="'local' or 'reconstructed'"):
         confed.run("fedrecon", tiny.interactions(), rounds=1, options={**options, "view": "global"})
+
+
+def test_the_servers_own_step():
+    """From what it had, so many times as far as the mean of what the clients made of it."""
+    before, once, thrice = (
+        trained(rounds, **options).state() for rounds, options in ((0, {}), (1, {}), (1, {"server_rate": 3.0}))
+    )
+    for name in ("server.items", "server.item_bias", "server.mean"):
+        torch.testing.assert_close(
+            thrice[name] - before[name], 3.0 * (once[name] - before[name]), rtol=1e-9, atol=1e-12
+        )

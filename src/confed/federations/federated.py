@@ -107,7 +107,8 @@ class Federated(Trainer):
         trained = self.federation.train(number, download, clients, examine=examine, opens=opens)
         with unless(lambda: require_finite(_changes(trained.sums), _CALMER)):
             strategy.aggregate(self._uploads(trained.sums, download, clients), number)
-        return _Turn(trained, download.bytes_to(clients))
+        longer = self.server.filters.longer(self.server.agreement)
+        return _Turn(trained, download.bytes_to(clients) + longer * len(clients))
 
     def _examined(self, clients: Tensor, number: int, served: Callable[[Tensor], Download]) -> dict[str, Tally]:
         """Where the held-out items of `clients` stand with what the server has for them now; as in training, some after

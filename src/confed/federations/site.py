@@ -169,7 +169,7 @@ class Site:
         agreed = self.gateway.agreement
         self._bases = agreed.bases(download)
         of = {name: PartialSum.nothing(self._bases[name], over) for name, over in agreed.plan.items()}
-        participants, loss, counter = 0, 0.0, _Bytes()
+        participants, loss, counter = 0, 0.0, _Bytes(self.gateway.filters.longer(agreed))
         for upload in uploads:
             awaited.expect(upload.clients)
             self._note(notes, upload)
@@ -226,16 +226,19 @@ class _Awaited:
 
 
 class _Bytes:
-    """Of all clients' messages. Those with whole tables are all as long, and one is measured."""
+    """Of all clients' messages, each `longer` by so many bytes than as it stands. Those with whole tables are all as
+    long, and one is measured.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, longer: int) -> None:
         self.total = 0
+        self._longer = longer
         self._each = 0
 
     def count(self, upload: Upload) -> None:
         if len(upload) and (upload.rows is not None or not self._each):
             self._each = upload.bytes_per_client
-        self.total += len(upload) * self._each
+        self.total += len(upload) * (self._each + self._longer)
 
 
 def _require_served(download: Download, clients: Tensor) -> None:

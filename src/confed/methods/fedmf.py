@@ -22,6 +22,8 @@ from confed.clients.procedures import Procedure, Step
 from confed.messages import Over
 from confed.methods.devices import DeviceMethod, Pieces, ScaledItemsConfig
 from confed.methods.rates import AS_PUBLISHED
+from confed.privacy.encrypted import SimulatedPaillier
+from confed.privacy.filters import Chain
 from confed.server.selection import Selection
 from confed.server.strategies import Average
 
@@ -34,6 +36,14 @@ class FedMFConfig(ScaledItemsConfig):
     """Sum of all changes; their mean over participants, with the item step scaled up; or over a row's holders."""
     init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
+    he: Literal["off", "simulated"] = "off"
+    """Homomorphic encryption as the original has it: numbers in fixed point and the sizes of ciphertexts (Paillier,
+    1,024 bits). Nothing is encrypted."""
+
+    @property
+    def filters(self) -> Chain:
+        own = (SimulatedPaillier(),) if self.he == "simulated" else ()
+        return Chain((*super().filters.filters, *own))
 
     def item_rate(self, items: int) -> float:
         return super().item_rate(items) if self.aggregation == "mean" else self.learning_rate

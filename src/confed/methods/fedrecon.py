@@ -51,6 +51,8 @@ class FedReconConfig(FederatedConfig):
     """Reconstruct on one half of the rows, and step what is shared on the other."""
     reinit_every: int = Field(default=1, ge=1)
     """Rounds of the run after which clients draw their own part anew."""
+    server_rate: float = Field(default=1.0, gt=0)
+    """Step size of the server, which takes the mean of the changes for a gradient."""
     init_bound: float = Field(default=0.05, gt=0)
     """Vectors begin uniformly within plus and minus this."""
 
@@ -85,7 +87,7 @@ class FedRecon(DeviceMethod):
         return Pieces(
             backbone=BiasedDot(items, config.dim, Renewal(config.reinit_every, config.init_bound)),
             procedure=config.procedure(),
-            strategy=Average(plan),
+            strategy=Average(plan, config.server_rate),
             selection=Selection(config.fraction),
             view="reconstructed",
         )

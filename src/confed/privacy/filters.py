@@ -7,6 +7,7 @@ same chain, by the method's options. What a strategy cannot bear is refused befo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ class Filter(ABC):
         """The server's half."""
         return sums
 
+    def number_bytes(self) -> int | None:
+        """Of a number that is averaged, where it travels as something longer than itself."""
+        return None
+
     def note(self, upload: Upload, agreed: Agreement) -> dict[str, Any]:
         """What it does to an upload, for the record of a simulation."""
         return {}
@@ -74,6 +79,12 @@ class Chain:
         for one in reversed(self.filters):
             sums = one.arrived(sums)
         return sums
+
+    def longer(self, agreed: Agreement) -> int:
+        """Bytes that a message with all that is averaged is longer than its numbers are."""
+        each = max((one.number_bytes() or 0 for one in self.filters), default=0)
+        numbers = sum(math.prod(agreed.shapes[name]) for name in agreed.plan)
+        return numbers * max(each - agreed.dtype.itemsize, 0)
 
     def notes(self, upload: Upload, agreed: Agreement) -> dict[str, Any]:
         """By filter."""

@@ -21,14 +21,17 @@ class Average(Strategy[Uploads]):
 
     needs: ClassVar[Needs] = "sum"
 
-    def __init__(self, plan: Mapping[str, Over]) -> None:
-        """A weighted mean needs the clients' numbers of rows, `samples`, a mean over holders which rows each of them
+    def __init__(self, plan: Mapping[str, Over], rate: float = 1.0) -> None:
+        """`rate` is that of the server's own step, from what it had to what the clients made of it.
+
+        A weighted mean needs the clients' numbers of rows, `samples`, a mean over holders which rows each of them
         trained, `held`: these are declared as uploads like any other, and so is the loss, which the log has.
         """
         for name, over in plan.items():
             if over not in get_args(Over):
                 raise ConfedError(f"a mean of {name!r} over {over!r}: there are {', '.join(get_args(Over))}")
         self.plan = dict(plan)
+        self.rate = rate
         needed = {_NEEDED[over] for over in self.plan.values() if over in _NEEDED}
         self.uploads = frozenset({*self.plan, *needed, "loss"})
 
@@ -45,7 +48,10 @@ class Average(Strategy[Uploads]):
         return self._shared
 
     def aggregate(self, uploads: Uploads, number: int) -> None:
-        self._shared = {name: uploads.mean(name) for name in self._shared}
+        self._shared = {name: self._next(name, uploads.mean(name)) for name in self._shared}
+
+    def _next(self, name: str, mean: Tensor) -> Tensor:
+        return mean if self.rate == 1.0 else torch.lerp(self._shared[name], mean, self.rate)
 
     def state(self) -> dict[str, Tensor]:
         return dict(self._shared)

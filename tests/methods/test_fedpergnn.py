@@ -1,12 +1,14 @@
 """FedPerGNN against its definition: attention with masks by loops, one client after another by autograd."""
 
 import numpy as np
+import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, leaky_relu
 
 from confed.clients.backbones import UserGraph
 from confed.clients.sampling import draw_rows
 from confed.messages import Agreement, Upload
+from confed.methods.registry import method_named
 from confed.privacy.laplace import ClippedLaplace
 from confed.privacy.pseudo import PseudoItems
 from confed.random import Stream
@@ -14,7 +16,7 @@ from confed.testing import PeopleConformance, assert_equal_states, tiny
 from confed.testing.conformance import SEED
 from confed.testing.states import whole_state
 
-PLAIN = {"gradient_clip": None, "pseudo_items": 0}
+PLAIN = {"gradient_clip": None, "noise_scale": 0.0, "pseudo_items": 0}
 SMALL = {"dim": 6, "history": 5, "neighbours": 3, "clients_per_turn": 9, "learning_rate": 0.5, "dropout": 0.0, **PLAIN}
 NETS = [spec.name for spec in UserGraph(3, 6, 5).params if spec.role == "net"]
 
@@ -169,3 +171,25 @@ def test_changes_are_clipped_as_one_and_get_noise():
     assert abs(float(noise.abs().mean()) - 0.1) < 0.02 and abs(float(noise.mean())) < 0.02
     short = ClippedLaplace(1e6, 0.0).leaving(upload(), AGREED, BASES, (0, 1))
     torch.testing.assert_close(short.tensor("items"), upload().tensor("items"))
+
+
+def test_what_is_personal_is_clipped_and_blurred_with_all_else():
+    began = {"user": torch.zeros(2, 4, dtype=torch.float64)}
+    whole = Upload(
+        torch.tensor([3, 8]), {**upload().tensors, "user": torch.ones(2, 4, dtype=torch.float64)}, began=began
+    )
+    quiet = ClippedLaplace(0.5, 0.0).leaving(whole, AGREED, BASES, (0, 1))
+    lengths = sum((quiet.tensor(n) - of).flatten(1).square().sum(dim=1) for n, of in {**BASES, **began}.items())
+    torch.testing.assert_close(lengths, torch.full((2,), 0.25, dtype=torch.float64))
+    noisy = ClippedLaplace(0.5, 0.1).leaving(whole, AGREED, BASES, (0, 1))
+    assert not torch.isclose(noisy.tensor("user"), quiet.tensor("user")).any()
+
+
+def test_noise_without_a_clip_is_refused():
+    with pytest.raises(ValueError, match="noise_scale=0 as well"):
+        method_named("fedpergnn").config(None, {"gradient_clip": None})
+
+
+def test_without_expansion_little_is_sent():
+    wide, narrow = (TestFedPerGNN().federation(options={"expand": of}).round(1).download_bytes for of in (True, False))
+    assert wide > 1.5 * narrow

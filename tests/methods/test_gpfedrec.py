@@ -132,10 +132,12 @@ def test_cosines_do_not_depend_on_how_items_are_cut(monkeypatch):
 
 
 def test_turns_are_as_many_clients_as_fit(monkeypatch):
-    strategy = TestGPFedRec().federation().server.strategy
-    assert len(list(strategy.turns(torch.arange(tiny.USERS), 1))) == 1
+    def turns():
+        return [len(turn) for turn in TestGPFedRec().federation().server.strategy.turns(torch.arange(tiny.USERS), 1)]
+
+    assert turns() == [tiny.USERS]
     monkeypatch.setattr("confed.server.strategies.graph._TURN_VALUES", 8 * tiny.ITEMS * 5)
-    assert [len(turn) for turn in strategy.turns(torch.arange(tiny.USERS), 1)] == [5, 5, 5, 5, 4]
+    assert turns() == [5, 5, 5, 5, 4]
 
 
 @pytest.mark.parametrize("values", [1, 8 * tiny.ITEMS * 7])
@@ -145,3 +147,21 @@ def test_turns_change_nothing(values, monkeypatch):
     monkeypatch.setattr("confed.server.strategies.graph._TURN_VALUES", values)
     for name, value in TestGPFedRec().trained(2).state().items():
         torch.testing.assert_close(value, whole[name], rtol=1e-9, atol=1e-9)
+
+
+class TestTurns(PeopleConformance):
+    """Seven clients at a time."""
+
+    method = "gpfedrec"
+    options = SMALL
+    exchanges = 8
+
+    @pytest.fixture(autouse=True)
+    def _few_at_once(self, monkeypatch):
+        monkeypatch.setattr("confed.server.strategies.graph._TURN_VALUES", 8 * tiny.ITEMS * 7)
+
+
+def test_noise_on_the_table_that_is_sent():
+    quiet, noisy = (TestGPFedRec().trained(1, TestGPFedRec().federation(options=o)) for o in ({}, {"noise_scale": 0.1}))
+    noise = noisy.state()["server.sent"] - quiet.state()["server.sent"]
+    assert abs(float(noise.abs().mean()) - 0.1) < 0.01

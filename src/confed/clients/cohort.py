@@ -76,7 +76,7 @@ class Cohort:
         self.params = {
             **store.read(kept, self.clients),
             **{name: download.tables[name].index_select(0, self.table_of) for name in shared},
-            **{name: self.own[name] for name in backbone.own_names},
+            **{name: self.own[name].clone() for name in backbone.own_names},
             **fresh,
         }
         self.samples = rows.lengths
@@ -339,7 +339,8 @@ class Cohort:
 
     def upload(self, names: Iterable[str]) -> Upload:
         """The tensors asked for, as they stand after training: shared parameters, or facts about the training."""
-        return Upload(torch.from_numpy(self.rows.ids), {name: self._sent(name) for name in names})
+        began = {spec.name: self.own[spec.name] for spec in self.backbone.named(personal=True)}
+        return Upload(torch.from_numpy(self.rows.ids), {name: self._sent(name) for name in names}, began=began)
 
     def _sent(self, name: str) -> Sent:
         facts = {"samples": self._samples, "held": self._held, "loss": self._loss, "tokens": self._tokens}
@@ -481,8 +482,7 @@ def _before_the_round(
         for p in backbone.named(kept=False, scope="shared", personal=False)
         if p.role != "item"
     }
-    own = download.own_to(clients)
-    shared |= {name: own[name] for name in backbone.own_names}
+    shared |= download.own_to(clients, backbone.own_names)
     return store.read(kept, clients) | shared, item_rows(backbone, store, download, clients)
 
 

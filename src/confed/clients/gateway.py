@@ -67,6 +67,8 @@ class People(Gateway):
         self.ids = torch.from_numpy(data.ids)
         self.seed = seed
         self.chunk = chunk
+        self._number = 0
+        """Of the round that is being trained, or was last."""
         self.store = ClientStore(
             backbone,
             data.users,
@@ -80,6 +82,9 @@ class People(Gateway):
         self.store.write(self._renewed(forgotten, data.ids, 0), torch.arange(data.users))
 
     def train(self, number: int, download: Download, clients: Tensor, cards: Cards) -> Iterator[Upload]:
+        if number != self._number:
+            self._number = number
+            self.store.begin_round()
         card = cards.get(ONLY)
         examined = np.zeros(self.data.users, dtype=bool)
         if card:
@@ -121,6 +126,7 @@ class People(Gateway):
         return self.state() | dense if self.store.by_row else dense
 
     def load(self, state: Mapping[str, Tensor]) -> None:
+        self._number = 0
         self.store.load({name.removeprefix("client."): value for name, value in state.items()})
 
     def train_chunk(self, number: int, download: Download, clients: Ints) -> Cohort:
@@ -229,9 +235,7 @@ class People(Gateway):
             bad = torch.nonzero(~(largest < EXPLODED))[:, 0]
             if len(bad):
                 client, value = int(cohort.rows.ids[bad[0]]), float(largest[bad[0]])
-                remedy = (
-                    f"lower the learning rate, {'`upload_noise`, ' * bool(self.filters.filters)}or the term's weight"
-                )
+                remedy = f"lower the learning rate, {'`upload_noise`, ' * self.filters.blurs}or the term's weight"
                 others = f" ({len(bad)} client(s) of this chunk)"
                 raise diverged(f"the {what} of {{client}}", value, remedy + others, client)
 

@@ -61,6 +61,13 @@ class KeptRows:
         with self._writing(_count_new(self._slots, places, items)) as first:
             _write(self._slots, self._rows, places, items, rows.contiguous().numpy(), first)
 
+    def clear(self) -> None:
+        """Everybody has the table that all began with."""
+        with self._writing(0):
+            self.scale.fill_(1.0)
+            self._slots.fill(_NEVER)
+            self._used = 0
+
     def decay(self, clients: Tensor, factors: Tensor) -> None:
         """Multiply whole tables, each by its client's factor."""
         with self._writing(0):

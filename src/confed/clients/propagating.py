@@ -77,7 +77,6 @@ class RankAround(OneStep):
         before = cohort.tables[self.table].clone()
         found = super().train(cohort, rows, stream)
         cohort.tables[self.drift] = cohort.tables[self.table] - before
-        cohort.scale[self.drift] = torch.zeros(len(before), dtype=torch.float64)  # nothing is left of an earlier one
         return found
 
     def loss(

@@ -38,6 +38,7 @@ class ClientStore:
         dense, by_row = _kinds(backbone, whole=whole)
         self.tensors = {spec.name: spec.initial(seed, dtype).expand(clients, *spec.shape).clone() for spec in dense}
         self.by_row = {spec.name: KeptRows(spec.initial(seed, dtype), clients) for spec in by_row}
+        self._until_next = [spec.name for spec in by_row if spec.lifetime == "until next"]
         self._items = {spec.name: spec.shape[0] for spec in dense if spec.role == "item"}
 
     def state(self) -> dict[str, Tensor]:
@@ -86,6 +87,11 @@ class ClientStore:
             return
         table = self.tensors[name]
         table.index_copy_(0, clients, table.index_select(0, clients) * factors[:, None, None].to(table.dtype))
+
+    def begin_round(self) -> None:
+        """Forget what was kept of the last one."""
+        for name in self._until_next:
+            self.by_row[name].clear()
 
     def receive(self, push: Push) -> None:
         """Replace the tables of the clients who are pushed another."""

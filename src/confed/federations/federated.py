@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -108,7 +108,8 @@ class Federated(Trainer):
         with unless(lambda: require_finite(_changes(trained.sums), _CALMER)):
             strategy.aggregate(self._uploads(trained.sums, download, clients), number)
         longer = self.server.filters.longer(self.server.agreement)
-        return _Turn(trained, download.bytes_to(clients) + longer * len(clients))
+        told = replace(trained, sums=replace(trained.sums, of={}))  # the sums of many turns would take much room
+        return _Turn(told, download.bytes_to(clients) + longer * len(clients))
 
     def _examined(self, clients: Tensor, number: int, served: Callable[[Tensor], Download]) -> dict[str, Tally]:
         """Where the held-out items of `clients` stand with what the server has for them now; as in training, some after
@@ -146,7 +147,7 @@ class Federated(Trainer):
             self._serving = self._own_state()
 
     def _own_state(self) -> dict[str, Tensor]:
-        """Strategies make new tensors and change none, so that these stay as they are."""
+        """Strategies make new tensors, or give copies of those they change, so that these stay as they are."""
         return {f"{self.server.prefix}{name}": value for name, value in self.server.strategy.state().items()}
 
     def state(self) -> dict[str, Tensor]:

@@ -163,7 +163,7 @@ class Codec:
         fields = {"clients": Field(torch.int64, ("clients",), distinct=True)}
         for name, of in agreed.each(about["names"], about["items"]).items():
             fields[f"sent/{name}"] = of
-        found = decode(message, Schema("each", fields))
+        found = decode(message, Schema("each", fields, {"items": agreed.items, "tokens": agreed.tokens}))
         if not bool(torch.isin(found["clients"], about["where"]).all()):
             raise ValueError("an answer about somebody who was not asked")
         return found["clients"], part_of(found, "sent")

@@ -2,7 +2,7 @@
 answered.
 
 Held-out items are known to the examiners alone. What clients send is summed up here; where the strategy looks at single
-clients their uploads lie here until the next round, and are asked about.
+clients their uploads lie here until the next turn, and are asked about.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class _Bytes:
 
 
 def _require_served(download: Download, clients: Tensor) -> None:
-    if not download.serves(clients):
+    if not download.reaches(clients):
         raise MessageError("somebody is asked who was sent nothing")
 
 

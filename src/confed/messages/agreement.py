@@ -50,6 +50,8 @@ class Agreement:
     """What the server has for single clients; some of it they may change and send."""
     several: frozenset[str] = frozenset()
     """Tables of which clients receive different versions: what becomes of them is counted from nothing."""
+    tokens: int = 0
+    """Of how many of its items a client sends tokens."""
     by_rows: bool = False
     """Whether clients hear and tell of some rows of the tables only, and which these are is no secret."""
 
@@ -139,4 +141,4 @@ class Agreement:
         return Field(torch.int64, ("rows",), least=0, below=self.items, distinct=True, optional=optional)
 
     def _sizes(self, clients: int) -> dict[str, int]:
-        return {"clients": clients, "items": self.items}
+        return {"clients": clients, "items": self.items, "tokens": self.tokens}

@@ -60,9 +60,12 @@ class Download:
             own, own_of = _versions_of(own, own_of[places])
         return Download(tables, table_of, self.side, own, own_of, _still_alike(self.alike, places), rows=rows)
 
-    def own_to(self, places: Tensor) -> dict[str, Tensor]:
-        """(clients, …) by name: what each of the clients at `places` has for itself."""
-        return {} if self.own_of is None else {n: of.index_select(0, self.own_of[places]) for n, of in self.own.items()}
+    def own_to(self, places: Tensor, names: Collection[str] | None = None) -> dict[str, Tensor]:
+        """(clients, …) by name: what each of the clients at `places` has for itself, or some of it."""
+        if self.own_of is None:
+            return {}
+        some = {name: self.own[name] for name in (self.own if names is None else names)}
+        return {name: of.index_select(0, self.own_of[places]) for name, of in some.items()}
 
     def with_own(self, changed: Mapping[str, Tensor], places: Tensor) -> Download:
         """The same, with other values for the clients at `places`, as if the server had got them."""
@@ -73,7 +76,7 @@ class Download:
             self, own={**self.own, **{n: self.own[n].index_copy(0, places, to) for n, to in changed.items()}}
         )
 
-    def serves(self, places: Tensor) -> bool:
+    def reaches(self, places: Tensor) -> bool:
         """Whether there is something for each of these clients, of all that there is."""
         served = not self.tables or bool((self.table_of[places] >= 0).all())
         return served and (self.own_of is None or bool((self.own_of[places] >= 0).all()))
@@ -137,6 +140,8 @@ class Upload:
     tensors: Mapping[str, Sent]
     rows: Tensor | None = None
     """Which rows of the tables were sent, by a client that knows some only; not said: all."""
+    began: Mapping[str, Tensor] = field(default_factory=dict)
+    """Of personal parameters, what each client received. The server has it; it does not travel."""
 
     def __len__(self) -> int:
         return len(self.clients)
@@ -144,11 +149,11 @@ class Upload:
     def of(self, chosen: Tensor) -> Upload:
         """The part of some clients: those marked in `chosen`, or at these places."""
         parts = {n: t[chosen] if isinstance(t, Tensor) else t.of(chosen) for n, t in self.tensors.items()}
-        return Upload(self.clients[chosen], parts, self.rows)
+        return Upload(self.clients[chosen], parts, self.rows, {n: t[chosen] for n, t in self.began.items()})
 
     def only(self, names: Collection[str]) -> Upload:
         """The part that has these names."""
-        return Upload(self.clients, {name: self.tensors[name] for name in names}, self.rows)
+        return Upload(self.clients, {name: self.tensors[name] for name in names}, self.rows, self.began)
 
     def tensor(self, name: str) -> Tensor:
         """Of what is one number, or a few, for every client."""

@@ -127,7 +127,9 @@ class Pieces:
         of = self.strategy
         own = {**of.own, **{spec.name: spec.shape for spec in self.backbone.named(personal=True)}}
         uploads = of.uploads - self.filters.silences
-        return Agreement(items, dtype, received, kept, uploads, of.plan, of.needs, of.side, own, of.several)
+        return Agreement(
+            items, dtype, received, kept, uploads, of.plan, of.needs, of.side, own, of.several, self.backbone.history
+        )
 
     def check(self, method: str) -> None:
         """Whether the pieces speak of the same parameters; a slip of the pen must not become another method."""
@@ -156,7 +158,7 @@ class Pieces:
         """The view of what clients would be served with after the server's step."""
         if self.backbone.named(scope="shared", kept=True):
             return "pushed"
-        return "reconstructed" if self.procedure.reconstruct else self.strategy.serves
+        return "reconstructed" if self.procedure.reconstruct else self.strategy.view
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -239,6 +241,7 @@ class DeviceMethod(FederatedMethod):
         )
         for spec in pieces.backbone.params:
             require_room_for(spec.name, spec.shape)
+        pieces.strategy.require_room(cut.users, terms.number_type)
 
     def server(self, terms: Terms, roster: Roster) -> Server:
         pieces = self._pieces(terms, roster.items).started(roster.ids, terms.seed, terms.number_type)
@@ -279,7 +282,13 @@ class DeviceMethod(FederatedMethod):
         return pieces
 
     def scorer(self, terms: Terms, cut: AnySplit, state: State, number: int, domain: str = ONLY) -> Scorer:
-        return lambda clients: self.replay(terms, cut, state, number, clients).scores()
+        few = self._pieces(terms, cut.items).strategy.at_once
+
+        def score(clients: Tensor) -> Tensor:
+            some = torch.split(clients, few or max(len(clients), 1))
+            return torch.cat([self.replay(terms, cut, state, number, part).scores() for part in some])
+
+        return score
 
     def examined(
         self, terms: Terms, cut: AnySplit, judges: Mapping[str, Judge], state: State, number: int
@@ -320,6 +329,10 @@ class DeviceMethod(FederatedMethod):
         """
         known = cut.parts[ONLY].training
         pieces = self._with_state(terms, cut, state)
+        few = pieces.strategy.at_once
+        if few and len(histories) > few:
+            some = np.array_split(np.arange(len(histories)), -(-len(histories) // few))
+            return torch.cat([self.newcomers(terms, cut, state, number, histories.take(part), domain) for part in some])
         ids = np.full(len(histories), known.ids.max() + 1)
         data = TrainingData(known.items, histories, histories.unique(), ids)
         with said_of("somebody new"):

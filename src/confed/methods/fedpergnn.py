@@ -5,18 +5,21 @@ without saying whose they are: clients send it tokens of their items that only t
 small graph network (`clients/backbones/user_graph.py`). `clients_per_turn` clients are served at once; each takes one
 step of SGD on all of its rows, and the server averages what they send by their numbers of rows.
 
-What is sent is protected: `pseudo_items` items that the client does not have get changes drawn like those of its own;
+What is sent is protected: `pseudo_items` items that the client did not train get changes drawn like those of its own;
 then all that it changed is clipped to length lr · `gradient_clip`, and gets Laplace noise of scale lr · `noise_scale`.
 
 Deviations (D-10): the published code predicts ratings, divides them by 100 and makes whole numbers of them, and masks a
 client's real items in place of the missing ones; neighbours' attention has no softmax there, and noise is added to the
 one model of a central simulation. Here rows are scored by cross-entropy with sampled negatives, masks and attention are
-as the paper has them, and noise is every client's own.
+as the paper has them, and noise is every client's own. Of a client with more than `history` items the first by number
+are in its graph, and only these are matched with those of others.
 """
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from confed.clients.backbones import UserGraph
 from confed.clients.graph_step import GraphStep
@@ -52,6 +55,12 @@ class FedPerGNNConfig(DeviceConfig):
     pseudo_items: int = Field(default=1000, ge=0)
     """Items that get changes of which none is the client's."""
 
+    @model_validator(mode="after")
+    def _noise_has_a_clip(self) -> Self:
+        if self.gradient_clip is None and self.noise_scale:
+            raise ValueError("noise on a gradient of any length hides nothing: set noise_scale=0 as well")
+        return self
+
     @property
     def filters(self) -> Chain:
         own: list[Filter] = [PseudoItems("items", self.pseudo_items)] if self.pseudo_items else []
@@ -67,8 +76,10 @@ class FedPerGNN(DeviceMethod):
     citation = "Wu et al., A Federated Graph Neural Network Framework for Privacy-Preserving Personalization, 2022"
     config_class = FedPerGNNConfig
     discloses = (
-        "every client's vector; to the third party, which the server plays here, how many items two clients have in "
-        "common; to clients, vectors of others who have their items; and the number of rows each client trains on"
+        "every client's vector, and the number of rows it trains on; with expand, to the third party, which the server "
+        "plays here, which clients have the same items, under tokens that stay the same in all rounds: how many have a "
+        "token may tell which popular item it is; and to clients, how many others have each of their items, and these "
+        "others' vectors"
     )
 
     def pieces(self, config: FedPerGNNConfig, items: int) -> Pieces:
@@ -76,7 +87,7 @@ class FedPerGNN(DeviceMethod):
         shared = [spec.name for spec in backbone.named(scope="shared", personal=False)]
         plan: dict[str, Over] = dict.fromkeys(shared, "samples")
         visit = GraphStep(tuple(spec.name for spec in backbone.params), config.learning_rate, "sgd", config.dropout)
-        shape = (config.history, config.neighbours, config.dim)
+        shape = (config.history, config.neighbours if config.expand else 1, config.dim)
         average, turn = Average(plan), config.clients_per_turn
         return Pieces(
             backbone=backbone,

@@ -27,6 +27,8 @@ from confed.clients.objectives import Near
 from confed.clients.procedures import Procedure, Step
 from confed.initial import normal
 from confed.methods.devices import DeviceMethod, FederatedConfig, Pieces, Reproduction
+from confed.privacy.filters import Chain
+from confed.privacy.laplace import LaplaceRows
 from confed.server.selection import Selection
 from confed.server.strategies import GraphMean, Neighbourhood
 from confed.server.strategies.graph import TARGET
@@ -45,17 +47,25 @@ class GPFedRecConfig(FederatedConfig):
     learning_rate: float = Field(default=0.1, gt=0)
     """Step size of the client's network."""
     rate_factor: float = Field(default=80.0, gt=1)
-    """η: the item table is stepped with learning_rate · items · η, the client's vector with learning_rate · η."""
+    """η: the item table is stepped with learning_rate · (items · η − 1), the client's vector with learning_rate ·
+    (η / fraction − 1)."""
     near: float = Field(default=1.0, ge=0)
     """Weight of the term that keeps a client's table near the mean of its neighbours'."""
     threshold: float = Field(default=1.0, ge=0)
     """Neighbours are more alike than the mean over all pairs, times this."""
     neighbours: int | None = Field(default=None, ge=1)
-    """Link so many nearest clients instead, oneself included."""
+    """Link so many nearest clients instead, of whom oneself is one."""
     layers: int = Field(default=1, ge=1)
     """How often means over neighbours are taken."""
+    noise_scale: float = Field(default=0.0, ge=0)
+    """Scale of the Laplace noise on every number of the table that is sent; 0 is none."""
     reproduction: GPFedRecReproduction = GPFedRecReproduction()
     """Flaws of published code to reproduce, such as reproduction.graph_by_distance."""
+
+    @property
+    def filters(self) -> Chain:
+        own = (LaplaceRows(_ITEMS, None, self.noise_scale),) if self.noise_scale else ()
+        return Chain((*super().filters.filters, *own))
 
     @property
     def tower(self) -> tuple[int, ...]:
@@ -81,7 +91,10 @@ class GPFedRec(DeviceMethod):
     citation = "Zhang et al., GPFedRec: Graph-Guided Personalization for Federated Recommendation, KDD 2024"
     config_class = GPFedRecConfig
     defaults: ClassVar = {"filmtrust": {"learning_rate": 0.05}}
-    discloses = "each client's whole item table by itself; and who is like whom, which the server finds by them"
+    discloses = (
+        "each client's whole item table by itself, and who is like whom, which the server finds by them; to clients, "
+        "the mean of their neighbours' tables, of whom there may be one"
+    )
 
     def pieces(self, config: GPFedRecConfig, items: int) -> Pieces:
         backbone = NeuMF(items, config.dim, config.tower, "mlp", normal(1.0), nets="private")

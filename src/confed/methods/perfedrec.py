@@ -24,20 +24,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from confed.clients.backbones import Blended
 from confed.clients.procedures import Procedure
 from confed.clients.propagating import RankAround
-from confed.methods.devices import DeviceConfig, DeviceMethod, Pieces, Reproduction
+from confed.methods.devices import DeviceConfig, DeviceMethod, Pieces
 from confed.privacy.filters import Chain
 from confed.privacy.laplace import LaplaceRows
 from confed.server.selection import HalfByGroup
 from confed.server.strategies import GroupMeans
 
 
-class PerFedRecReproduction(Reproduction):
+class PerFedRecReproduction(BaseModel):
     """Faithfulness to flaws of published code, off by default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     layers_apart: bool = False
     """Every pass around the graph begins with the vectors as they are."""
@@ -85,7 +87,7 @@ class PerFedRec(DeviceMethod):
     config_class = PerFedRecConfig
     discloses = (
         "every client's vector, by which the server groups them, and in rows without noise which items are its own or "
-        "drawn"
+        "drawn; to the members of a group of whom one took part, that one's table"
     )
 
     def negatives(self, config: PerFedRecConfig) -> int:

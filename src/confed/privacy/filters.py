@@ -64,6 +64,11 @@ class Chain:
     def silences(self) -> frozenset[str]:
         return frozenset().union(*(one.silences for one in self.filters))
 
+    @property
+    def blurs(self) -> bool:
+        """Whether `upload_noise` is on."""
+        return any(one.name == "noise" for one in self.filters)
+
     def check(self, agreement: Agreement, method: str) -> None:
         for one in self.filters:
             objection = one.objection(agreement)

@@ -57,7 +57,7 @@ class Gaussian(Filter):
             return f"clients keep {', '.join(kept)} and send them whole, so there is no change to clip"
         alone = sorted(agreement.uploads - agreement.plan.keys() - FACTS.keys())
         if alone:
-            return f"the server looks at every client's {', '.join(alone)}, which were made for it alone"
+            return f"the server looks at every client's {', '.join(alone)}"
         if agreement.several:
             return f"its clients begin with different {', '.join(sorted(agreement.several))}"
         if "held" in agreement.uploads:

@@ -78,6 +78,14 @@ class OpenUploads(Uploads):
             raise MessageError(f"{len(where)} clients are asked about, {len(missing)} sent nothing")
 
 
+def with_sent(vectors: Tensor, name: str, uploads: OpenUploads, ids: Tensor) -> Tensor:
+    """`vectors` (clients, …) of clients with these `ids`, in their place what participants sent under `name`."""
+    found = vectors.clone()
+    for clients, sent in uploads.each([name], uploads.clients):
+        found[places_among(ids, clients)] = sent[name]
+    return found
+
+
 def places_among(ids: Tensor, clients: Tensor) -> Tensor:
     """Where those with the ids `clients` stand among `ids`."""
     order = torch.argsort(ids)

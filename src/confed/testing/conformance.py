@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from confed.evaluation.judge import Judge
 from confed.federations.federated import Federated
 from confed.federations.gateway import Gateway
 from confed.federations.local import LocalFederation
+from confed.federations.remote import LostSiteError
 from confed.federations.site import Site
 from confed.federations.states import of_clients
 from confed.messages import Download, Upload, dense
@@ -280,6 +282,28 @@ class FederatedConformance(MethodConformance):
             assert apart.federation.exchanges - before <= self.exchanges
         needs = apart.server.agreement.needs
         assert (self.exchanges == 1) == (needs == "sum")
+
+    def test_a_round_that_was_broken_off_is_repeated_as_if_it_had_not_been(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A site is lost after the first turn, if there is another: everything returns to what it was."""
+        undisturbed, trainer = self.trained(2), self.trained(1)
+        assert isinstance(trainer, Federated)
+        state = {name: value.clone() for name, value in trainer.state().items()}
+        train, calls = trainer.federation.train, iter([True, False])
+
+        def lost(*told: Any, **more: Any) -> Any:
+            if next(calls, False):
+                return train(*told, **more)
+            raise LostSiteError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(trainer.federation, "train", lost)
+            with suppress(LostSiteError):
+                trainer.round(2)
+        trainer.load(state)
+        trainer.round(2)
+        assert_equal_states(trainer.state(), undisturbed.state(), tolerance=1e-12)
 
     def test_who_needs_sums_gets_sums(self) -> None:
         """Nothing about a single client crosses the line: not its id, nor an upload."""

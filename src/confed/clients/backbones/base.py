@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 Role = Literal["item", "user", "head", "net"]
 Scope = Literal["private", "shared"]
-Lifetime = Literal["round", "persistent"]
+Lifetime = Literal["round", "persistent", "until next"]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class ParamSpec:
     for each client, whom it shares it with and nobody else.
 
     A shared parameter lives for a `round`, after which the server's version replaces it, or is `persistent`: the
-    client keeps its own until the server pushes another. A private one is kept for good, or has a `renewal`: if that is
-    due every round, nothing is kept of it.
+    client keeps its own until the server pushes another. A private one is kept for good, or `until next`, until another
+    round begins; or it has a `renewal`: if that is due every round, nothing is kept of it.
     """
 
     name: str

@@ -21,7 +21,7 @@ class Blended(Backbone):
             ParamSpec("user", (width,), "user", "shared", glorot, personal=True),
             ParamSpec("share", (1,), "head", "shared", zeros, personal=True),
             ParamSpec("items", (items, width), "item", "shared", glorot),
-            ParamSpec("drift", (items, width), "item", "private", zeros),
+            ParamSpec("drift", (items, width), "item", "private", zeros, "until next"),
         )
 
     def logits(self, params: Mapping[str, Tensor], rows: Mapping[str, Tensor]) -> Tensor:

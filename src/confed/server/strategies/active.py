@@ -21,7 +21,7 @@ from confed.random import Stream
 from confed.server.clustering import kmeans
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
-from confed.server.uploads import OpenUploads, places_among
+from confed.server.uploads import OpenUploads, places_among, with_sent
 
 _GROUPS = "group_of"
 
@@ -71,9 +71,7 @@ class ActiveAverage(Strategy[OpenUploads]):
     def aggregate(self, uploads: OpenUploads, number: int) -> None:
         self.inner.aggregate(uploads, number)
         before, took_part = self._vectors, places_among(self._ids, uploads.clients)
-        self._vectors = before.clone()
-        for ids, sent in uploads.each([self.vector], uploads.clients):
-            self._vectors[places_among(self._ids, ids)] = sent[self.vector]
+        self._vectors = with_sent(before, self.vector, uploads, self._ids)
         self._follow(before, took_part, number)
         self._group_of = self._grouped("before", number)
 

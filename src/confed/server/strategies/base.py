@@ -12,6 +12,7 @@ from torch import Tensor
 
 from confed.messages import Download, Field, Needs, Over, Push, Shape
 from confed.protocol import View
+from confed.random import Stream
 from confed.server.uploads import OpenUploads, Uploads
 from confed.stateful import Stateful
 
@@ -21,6 +22,10 @@ Given = TypeVar("Given", Uploads, OpenUploads)
 
 class Strategy(Stateful, Generic[Given]):
     """Holds the server's state between rounds."""
+
+    _ids: Tensor
+    _seed: int
+    """Of those with turns."""
 
     needs: ClassVar[Needs]
     """Whether sums over clients are enough (then secure aggregation can serve it, and it gets `Uploads`, which know no
@@ -40,7 +45,9 @@ class Strategy(Stateful, Generic[Given]):
 
     several: frozenset[str] = frozenset()
     """Tables of which clients receive different versions."""
-    serves: ClassVar[View] = "global"
+    at_once: int | None = None
+    """Of how many clients the server makes what is theirs alone at a time; not said: of all."""
+    view: ClassVar[View] = "global"
     """What the view is called of clients who are scored with what the server has for them."""
 
     @abstractmethod
@@ -51,9 +58,17 @@ class Strategy(Stateful, Generic[Given]):
 
     def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
         """The clients at the places `clients`, in the order in which they take part in round `number`: those of one
-        turn at once, and what they send is aggregated before the next. By default there is one turn.
+        turn at once, and what they send is aggregated before the next. Where there are several, in an order drawn for
+        the round.
         """
-        yield clients
+        if self.at_once is None:
+            yield clients
+            return
+        drawn = Stream.of(self._seed, "turns", number).bits(self._ids[clients].numpy())
+        yield from torch.split(clients[torch.from_numpy(drawn.argsort(kind="stable"))], self.at_once)
+
+    def require_room(self, clients: int, dtype: torch.dtype) -> None:
+        """Raise if what the server has of so many clients does not fit into memory."""
 
     @abstractmethod
     def download(self, clients: Tensor) -> Download:

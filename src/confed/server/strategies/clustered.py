@@ -20,14 +20,14 @@ from confed.protocol import View
 from confed.random import Stream
 from confed.server.clustering import kmeans
 from confed.server.strategies.base import Strategy
-from confed.server.uploads import OpenUploads, places_among
+from confed.server.uploads import OpenUploads, places_among, with_sent
 
 
 class GroupMeans(Strategy[OpenUploads]):
     """Of one table; `vector` and `share` are personal parameters."""
 
     needs: ClassVar[Needs] = "individual"
-    serves: ClassVar[View] = "ensemble"
+    view: ClassVar[View] = "ensemble"
 
     def __init__(self, table: str, vector: str, share: str, groups: int) -> None:
         self.table = table
@@ -87,9 +87,7 @@ class GroupMeans(Strategy[OpenUploads]):
         took_part = places_among(self._ids, uploads.clients)
         self._began_with = torch.full_like(self._began_with, -1).index_copy_(0, took_part, self._group_of[took_part])
         self._begun = self._means
-        self._vectors = self._vectors.clone()
-        for ids, sent in uploads.each([self.vector], uploads.clients):
-            self._vectors[places_among(self._ids, ids)] = sent[self.vector]
+        self._vectors = with_sent(self._vectors, self.vector, uploads, self._ids)
         self._mean = uploads.mean(self.table)
         seed = int(Stream.of(self._seed, "groups", number).bits(0)[0] >> np.uint64(32))
         self._group_of = kmeans(self._vectors, self.groups, seed)

@@ -10,7 +10,8 @@ client.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from confed.compiled import compiled
 from confed.messages import Download, Needs, Over, Push, addressed
-from confed.random import Stream
+from confed.room import require_room
 from confed.server.strategies.average import Average
 from confed.server.strategies.base import Strategy
 from confed.server.uploads import OpenUploads, places_among
@@ -44,7 +45,7 @@ class Expanded(Strategy[OpenUploads]):
         self.neighbours = neighbours
         self.shape = shape
         self.inner = inner
-        self.turn = turn
+        self.at_once = turn
         self.expand = expand
         self.plan: Mapping[str, Over] = inner.plan
         self.own = {neighbours: shape}
@@ -54,12 +55,8 @@ class Expanded(Strategy[OpenUploads]):
         self._ids = ids
         self._seed = seed
         self._vectors = shared[self.vector]
-        self._tokens = torch.full((len(ids), self.shape[0]), -1)
+        self._know(torch.full((len(ids), self.shape[0]), -1))
         self.inner.start({name: value for name, value in shared.items() if name != self.vector}, ids, seed)
-
-    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
-        order = Stream.of(self._seed, "turns", number).bits(self._ids[clients].numpy()).argsort(kind="stable")
-        yield from torch.split(clients[torch.from_numpy(order)], self.turn)
 
     def download(self, clients: Tensor) -> Download:
         of = self.inner.download(clients)
@@ -69,35 +66,51 @@ class Expanded(Strategy[OpenUploads]):
     def _expanded(self, clients: Tensor) -> Tensor:
         """(clients, items, others, width): vectors of others who have the items, zeros where there are no more."""
         found = self._vectors.new_zeros(len(clients), *self.shape)
-        if bool((self._tokens >= 0).any()):
-            tokens, holders = self._tokens.flatten().sort(stable=True)
-            told = (self._tokens, tokens, holders // self._tokens.shape[1], self._vectors, clients, self._ids, found)
+        if self.expand:
+            told = (self._tokens, *self._holders, self._vectors, clients, self._ids, found)
             _expand(*(tensor.numpy() for tensor in told))
         return found
+
+    def _know(self, tokens: Tensor) -> None:
+        """Clients' tokens; and all of them in order, with who has each."""
+        self._tokens = tokens
+        ordered, places = tokens.flatten().sort(stable=True)
+        self._holders = ordered, places // tokens.shape[1]
+
+    def require_room(self, clients: int, dtype: torch.dtype) -> None:
+        few = min(self.at_once or clients, clients)
+        what = f"vectors of others for {few:,} clients at once"
+        require_room(
+            what, 2 * few * math.prod(self.shape) * dtype.itemsize, "lower `clients_per_turn`, or `neighbours`"
+        )
 
     def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
         """Whoever is new has no tokens yet, and begins with the mean of all vectors."""
         of, _ = self.inner.welcome(newcomers)
         vectors = self._vectors.mean(dim=0).expand(newcomers, -1).clone()
-        own = {self.vector: vectors, self.neighbours: vectors.new_zeros(newcomers, *self.shape)}
+        nobody = vectors.new_zeros(1, *self.shape).expand(newcomers, -1, -1, -1)
+        own = {self.vector: vectors, self.neighbours: nobody}
         return Download(of.tables, of.table_of, of.side, own, torch.arange(newcomers)), None
 
     def aggregate(self, uploads: OpenUploads, number: int) -> None:
         self.inner.aggregate(uploads, number)
-        self._vectors, self._tokens = self._vectors.clone(), self._tokens.clone()
+        self._vectors, tokens = self._vectors.clone(), self._tokens.clone()
         names = [self.vector, *([TOKENS] if self.expand else [])]
         for ids, sent in uploads.each(names, uploads.clients):
             places = places_among(self._ids, ids)
             self._vectors[places] = sent[self.vector]
             if self.expand:
-                self._tokens[places] = sent[TOKENS]
+                tokens[places] = sent[TOKENS]
+        if not torch.equal(tokens, self._tokens):
+            self._know(tokens)
 
     def state(self) -> dict[str, Tensor]:
         return {**self.inner.state(), self.vector: self._vectors, TOKENS: self._tokens}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         self.inner.load(state)
-        self._vectors, self._tokens = state[self.vector], state[TOKENS]
+        self._vectors = state[self.vector]
+        self._know(state[TOKENS])
 
 
 @compiled
@@ -118,6 +131,8 @@ def _expand(
             taken = 0
             for step in range(last - first):
                 other = holders[first + (begin + step) % (last - first)]
-                if other != client and taken < most:
+                if taken == most:
+                    break
+                if other != client:
                     found[place, slot, taken] = vectors[other]
                     taken += 1

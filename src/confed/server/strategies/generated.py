@@ -7,7 +7,7 @@ server has of the clients; of the mean over the turn's clients, clipped, all par
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -16,7 +16,6 @@ from torch import Tensor
 from confed.adam import ADAM, adam_schedule, adam_step
 from confed.initial import normal, started
 from confed.messages import Download, Needs, Over, Push, addressed
-from confed.random import Stream
 from confed.server.generator import Generator
 from confed.server.strategies.base import Strategy
 from confed.server.uploads import OpenUploads, places_among
@@ -35,7 +34,7 @@ class Generated(Strategy[OpenUploads]):
         self.rate = rate
         self.decay = decay
         self.clip = clip
-        self.turn = turn
+        self.at_once = turn
         self.names = (generator.table[0], *(name for part in generator.parts for name in part))
         self.plan: Mapping[str, Over] = {}
         self.uploads = frozenset({*self.names, "loss"})
@@ -50,10 +49,6 @@ class Generated(Strategy[OpenUploads]):
         self._steps = 0
         self._ids = ids
         self._seed = seed
-
-    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
-        order = Stream.of(self._seed, "turns", number).bits(self._ids[clients].numpy()).argsort(kind="stable")
-        yield from torch.split(clients[torch.from_numpy(order)], self.turn)
 
     def download(self, clients: Tensor) -> Download:
         with torch.no_grad():

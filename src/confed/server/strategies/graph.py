@@ -11,7 +11,8 @@ by turn, and cosines are summed over stretches of items.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -19,6 +20,7 @@ import torch
 from torch import Tensor
 
 from confed.messages import Download, Needs, Over, Push, addressed
+from confed.room import require_room
 from confed.server.strategies.base import Strategy
 from confed.server.uploads import OpenUploads, places_among
 
@@ -70,9 +72,11 @@ class GraphMean(Strategy[OpenUploads]):
         self.plan: Mapping[str, Over] = {}
         self.uploads = frozenset({table, "loss"})
         self.own = {TARGET: shape}
+        self.at_once = max(_TURN_VALUES // math.prod(shape), 1)
 
     def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
         self._ids = ids
+        self._seed = seed
         self._mean = shared[self.table]
         self._sent = self._mean.new_empty(0, *self.shape)
         self._weights = self._mean.new_empty(0, 0)
@@ -80,13 +84,22 @@ class GraphMean(Strategy[OpenUploads]):
         self._arriving: list[tuple[Tensor, Tensor]] = []
         """Of the turns so far, ids and tables."""
 
-    def turns(self, clients: Tensor, number: int) -> Iterator[Tensor]:
-        yield from torch.split(clients, max(_TURN_VALUES // self._mean.numel(), 1))
-
     def download(self, clients: Tensor) -> Download:
         everybody, own = torch.zeros(len(self._ids), dtype=torch.int64), {TARGET: self._targets(clients)}
         own_of = addressed(clients, len(self._ids))
         return Download({self.table: self._mean[None]}, everybody, own=own, own_of=own_of)
+
+    def serving(self, clients: Tensor) -> Download:
+        """Nobody is scored with a target."""
+        everybody = torch.zeros(len(self._ids), dtype=torch.int64)
+        return Download({self.table: self._mean[None]}, everybody, own={TARGET: self._mean[None]}, own_of=everybody)
+
+    def require_room(self, clients: int, dtype: torch.dtype) -> None:
+        what, remedy = (
+            f"three copies of the tables of {clients:,} clients",
+            "use fewer users or items, or a smaller `dim`",
+        )
+        require_room(what, 3 * clients * math.prod(self.shape) * dtype.itemsize, remedy)
 
     def _targets(self, clients: Tensor) -> Tensor:
         """(clients, items, d)."""
@@ -100,9 +113,9 @@ class GraphMean(Strategy[OpenUploads]):
 
     def welcome(self, newcomers: int) -> tuple[Download, Push | None]:
         """Whoever is new has no neighbours yet."""
-        everybody = torch.arange(newcomers)
-        own = {TARGET: self._mean.expand(newcomers, -1, -1)}
-        return Download({self.table: self._mean[None]}, torch.zeros_like(everybody), own=own, own_of=everybody), None
+        everybody = torch.zeros(newcomers, dtype=torch.int64)
+        own = {TARGET: self._mean[None]}
+        return Download({self.table: self._mean[None]}, everybody, own=own, own_of=everybody), None
 
     def aggregate(self, uploads: OpenUploads, number: int) -> None:
         tables = self._mean.new_empty(len(uploads.clients), *self.shape)
@@ -111,15 +124,13 @@ class GraphMean(Strategy[OpenUploads]):
         self._arriving.append((uploads.clients, tables))
 
     def finish(self, number: int) -> None:
-        ids = torch.cat([clients for clients, _ in self._arriving])
-        sent, arriving = self._mean.new_empty(len(ids), *self.shape), self._arriving
-        self._arriving, start = [], 0
+        places = places_among(self._ids, torch.cat([clients for clients, _ in self._arriving])).sort().values
+        sent, arriving = self._mean.new_empty(len(places), *self.shape), self._arriving
+        self._arriving = []
+        self._sender = addressed(places, len(self._ids))
         while arriving:  # one by one, so that there are not two of everything
-            _, tables = arriving.pop(0)
-            sent[start : start + len(tables)] = tables
-            start += len(tables)
-        self._sender = torch.full_like(self._sender, -1)
-        self._sender[places_among(self._ids, ids)] = torch.arange(len(ids))
+            clients, tables = arriving.pop()
+            sent[self._sender[places_among(self._ids, clients)]] = tables
         flat = sent.view(len(sent), -1)
         self._sent, self._weights = sent, self.neighbourhood.weights(_cosines(flat))
         self._mean = (self._weights.mean(dim=0) @ flat).view(self.shape)
@@ -130,6 +141,7 @@ class GraphMean(Strategy[OpenUploads]):
     def load(self, state: Mapping[str, Tensor]) -> None:
         self._mean, self._sent = state[self.table], state["sent"]
         self._weights, self._sender = state["weights"], state["sender"]
+        self._arriving = []  # of a round that was broken off
 
 
 def _cosines(vectors: Tensor) -> Tensor:

@@ -26,10 +26,18 @@ from papers.defaults import recipe as defaults
 from papers.fed3cr import recipe as fed3cr
 from papers.foundation import recipe as foundation
 from papers.fppdm import recipe as fppdm
+from papers.methods import recipe as methods
 from papers.provenance import Record, assume, compared, dumped, flat, retire
 from papers.results import Results
 
-RECIPES = {"foundation": foundation, "cofedrec": cofedrec, "fed3cr": fed3cr, "fppdm": fppdm, "defaults": defaults}
+RECIPES = {
+    "foundation": foundation,
+    "cofedrec": cofedrec,
+    "fed3cr": fed3cr,
+    "fppdm": fppdm,
+    "defaults": defaults,
+    "methods": methods,
+}
 
 
 def stale(cells: Iterable[Cell], stored: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

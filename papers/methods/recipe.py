@@ -1,0 +1,114 @@
+"""Every method across devices, and those with the data in one place, side by side, with the settings that papers print.
+
+    python -m papers.methods.recipe                 # run what is missing (CONFED_DATA)
+    python -m papers.methods.recipe --only main     # one part; parts can run side by side
+    python -m papers.methods.recipe --list          # the cells, and which are done
+    python -m papers.methods.tables                 # write the tables into docs/comparison.md and README.md
+
+Nothing is tuned. `cost` is for a machine with nothing else to do: three rounds of every method, for its seconds and its
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from papers.cells import Cell, run_parts
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.jsonl"
+SEEDS = (0, 1, 2)
+PROTOCOLS = ("paper", "strict")
+
+CENTRAL = ("popularity", "ease", "ials", "mf", "neumf", "lightgcn", "pmlam")
+DEVICES = (
+    "fcf",
+    "fedmf",
+    "federank",
+    "fedncf",
+    "fedpergnn",
+    "fedrecon",
+    "metamf",
+    "fedfast",
+    "perfedrec",
+    "pfedrec",
+    "gpfedrec",
+    "fedrap",
+    "fed3cr",
+    "cofedrec",
+)
+METHODS = (*CENTRAL, *DEVICES)
+MEASURED = frozenset({"popularity", "ease", "ials", "mf", "neumf", "fedmf", "fedncf", "pfedrec"})
+"""On MovieLens-100K by papers/foundation, with the same settings."""
+OPTIONS: Mapping[str, Mapping[str, Any]] = {"fedrecon": {"reinit_every": 2}}
+"""As CoFedRec's authors ran it, where that is not the method's own default."""
+PATIENCE = {"mf": 20, "neumf": 15, "lightgcn": 15, "pmlam": 15}
+"""Evaluations without a gain after which the long central runs end."""
+COST = "cost"
+COST_ROUNDS = 3
+EXPLAINED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+"""By method, then by variant: options that change one thing, under `paper`, with the first seed."""
+
+
+def cell(method: str, dataset: str, protocol: str, seed: int) -> Cell:
+    settings = {"patience": PATIENCE[method]} if method in PATIENCE else {}
+    return Cell(method, dataset, protocol, seed, options=OPTIONS.get(method, {}), settings=settings)
+
+
+def main_cells() -> list[Cell]:
+    """MovieLens-100K, seed by seed."""
+    missing = [method for method in METHODS if method not in MEASURED]
+    return [cell(method, "ml-100k", protocol, seed) for seed in SEEDS for method in missing for protocol in PROTOCOLS]
+
+
+def other_cells() -> list[Cell]:
+    """FilmTrust."""
+    return [cell(method, "filmtrust", protocol, SEEDS[0]) for method in METHODS for protocol in PROTOCOLS]
+
+
+def cost_cells() -> list[Cell]:
+    """Three rounds, under `strict`."""
+    return [
+        Cell(
+            method,
+            dataset,
+            "strict",
+            SEEDS[0],
+            COST_ROUNDS if has_rounds(method) else None,
+            COST,
+            OPTIONS.get(method, {}),
+        )
+        for dataset in ("ml-100k", "ml-1m")
+        for method in METHODS
+    ]
+
+
+def has_rounds(method: str) -> bool:
+    return method not in ("popularity", "ease")
+
+
+def explaining_cells() -> list[Cell]:
+    """One thing changed at a time."""
+    return [
+        Cell(method, "ml-100k", "paper", SEEDS[0], variant=variant, options={**OPTIONS.get(method, {}), **options})
+        for method, variants in EXPLAINED.items()
+        for variant, options in variants.items()
+    ]
+
+
+def cells() -> list[Cell]:
+    return [cell for part in PARTS.values() for cell in part()]
+
+
+PARTS = {"main": main_cells, "filmtrust": other_cells, "cost": cost_cells, "explaining": explaining_cells}
+
+
+def selected(results: Sequence[Mapping[str, Any]], method: str, **wanted: Any) -> list[Mapping[str, Any]]:
+    """The results of a method that have these facts."""
+    return [r for r in results if r["method"] == method and all(r[name] == value for name, value in wanted.items())]
+
+
+if __name__ == "__main__":
+    run_parts("papers.methods.recipe", __doc__, PARTS, RESULTS)

@@ -1,0 +1,120 @@
+"""The tables of docs/comparison.md and the README, from the result file: python -m papers.methods.tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from confed.methods.published import published
+from confed.methods.registry import method_named
+from papers.cells import load_results
+from papers.foundation.recipe import RESULTS as FOUNDATION
+from papers.marks import Table, rendered
+from papers.methods.recipe import COST, EXPLAINED, MEASURED, METHODS, RESULTS, selected
+from papers.rows import Result, pair, printed, table
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = (ROOT / "docs" / "comparison.md", ROOT / "README.md")
+
+
+def main_table(results: Sequence[Result]) -> str:
+    """MovieLens-100K: both protocols beside what was printed, and what travels."""
+    rows = []
+    for method in METHODS:
+        of = {protocol: _found(results, method, "ml-100k", protocol) for protocol in ("paper", "strict")}
+        one = next((r for found in of.values() for r in found), None)
+        full = pair(of["strict"], prefix="full_")
+        figures = [pair(of["paper"]), _printed(method, "ml-100k"), pair(of["strict"]), full]
+        rows.append([method, one["view"] if one else "–", *figures, _traffic(one)])
+    head = ["method", "view", "`paper`", "published", "`strict`", "`strict`, all items", "kB up / down"]
+    return table(head, rows)
+
+
+def film_table(results: Sequence[Result]) -> str:
+    """FilmTrust, one seed."""
+    rows = [
+        [
+            method,
+            pair(_found(results, method, "filmtrust", "paper")),
+            _printed(method, "filmtrust"),
+            pair(_found(results, method, "filmtrust", "strict")),
+        ]
+        for method in METHODS
+    ]
+    return table(["method", "`paper`", "published", "`strict`"], rows)
+
+
+def cost_table(results: Sequence[Result]) -> str:
+    """Three rounds: seconds a round, and the most memory."""
+    rows = []
+    for method in METHODS:
+        found = [selected(results, method, dataset=dataset, variant=COST) for dataset in ("ml-100k", "ml-1m")]
+        rows.append([method, *(part for of in found for part in _cost(of))])
+    return table(["method", "ml-100k, s a round", "MB", "ml-1m, s a round", "MB"], rows)
+
+
+def readme_table(results: Sequence[Result]) -> str:
+    """The short form."""
+    rows = []
+    for method in METHODS:
+        paper, strict = (_found(results, method, "ml-100k", protocol) for protocol in ("paper", "strict"))
+        rows.append([method, pair(paper), _printed(method, "ml-100k"), pair(strict)])
+    return table(["method", "`paper`", "published", "`strict`"], rows)
+
+
+def explaining_table(results: Sequence[Result]) -> str:
+    """One change at a time, under `paper`, seed 0."""
+    rows = []
+    for method, variants in EXPLAINED.items():
+        for variant in ("", *variants):
+            found = selected(results, method, dataset="ml-100k", protocol="paper", variant=variant, seed=0)
+            rows.append([method, variant or "as printed", pair(found), _printed(method, "ml-100k")])
+    return table(["method", "what is changed", "HR@10 / NDCG@10", "published"], rows)
+
+
+def _found(results: Sequence[Result], method: str, dataset: str, protocol: str) -> list[Result]:
+    return selected(results, method, dataset=dataset, protocol=protocol, variant="")
+
+
+def _printed(method: str, dataset: str) -> str:
+    found = [p for p in published(method, dataset) if p.ranking == "sampled"]
+    return printed((found[0].hr, found[0].ndcg)) if found else "–"
+
+
+def _traffic(result: Result | None) -> str:
+    """Of a client that takes part in a round."""
+    if result is None or not method_named(result["method"]).has_clients:
+        return "–"
+    taken = result["participations"]
+    return " / ".join(f"{result[name] / taken / 1000:,.0f}" for name in ("upload_bytes", "download_bytes"))
+
+
+def _cost(found: Sequence[dict[str, Any] | Result]) -> list[str]:
+    if not found:
+        return ["–", "–"]
+    return [f"{found[0]['seconds_per_round']:.2f}", f"{found[0]['peak_rss_mb']:,.0f}"]
+
+
+TABLES: dict[str, Table] = {
+    "methods/main": main_table,
+    "methods/filmtrust": film_table,
+    "methods/cost": cost_table,
+    "methods/readme": readme_table,
+    "methods/explaining": explaining_table,
+}
+
+
+def all_results() -> list[Result]:
+    """Of this recipe, and of the one that measured some methods before."""
+    return [*load_results(RESULTS), *(r for r in load_results(FOUNDATION) if r["method"] in MEASURED)]
+
+
+def main() -> None:
+    results = all_results()
+    for page in PAGES:
+        page.write_text(rendered(page.read_text("utf-8"), TABLES, results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -36,7 +36,7 @@ def trained(method, folder, listener=None, rounds=3, **place):
     return confed.run(method, data, folder=folder, rounds=rounds, listener=listener, **settings, **place)
 
 
-@pytest.mark.parametrize("method", ["pfedrec", "cofedrec", "fed3cr", "fppdm++"])
+@pytest.mark.parametrize("method", ["pfedrec", "cofedrec", "fed3cr", "metamf", "perfedrec", "fppdm++"])
 def test_two_actors_give_what_one_process_gives(method, tmp_path):
     here = trained(method, tmp_path / "here")
     there = trained(method, tmp_path / "there", engine="ray", workers=2)

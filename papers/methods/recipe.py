@@ -48,7 +48,18 @@ PATIENCE = {"mf": 20, "neumf": 15, "lightgcn": 15, "pmlam": 15}
 """Evaluations without a gain after which the long central runs end."""
 COST = "cost"
 COST_ROUNDS = 3
-EXPLAINED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
+EXPLAINED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "fedfast": {
+        "vectors begin alike": {"common_start": True},
+        "vectors begin alike, lr 5": {"common_start": True, "learning_rate": 5.0},
+    },
+    "perfedrec": {
+        "vectors begin alike": {"common_start": True},
+        "lr 0.1": {"learning_rate": 0.1},
+    },
+    "fedpergnn": {"nothing is hidden": {"gradient_clip": None, "noise_scale": 0.0, "pseudo_items": 0}},
+    "fedrecon": {"the server steps 20 times as far": {"server_rate": 20.0}},
+}
 """By method, then by variant: options that change one thing, under `paper`, with the first seed."""
 
 

@@ -109,3 +109,8 @@ def test_participants_come_evenly_from_all_groups(fraction, fewest, expected):
 def test_without_groups_nobody_is_chosen_by_them():
     with pytest.raises(ValueError, match="there are none"):
         FromEveryGroup(0.5).participants(np.arange(4), 0, 1)
+
+
+def test_vectors_may_begin_alike():
+    vectors = TestFedFast().federation(options={"common_start": True}).server.strategy.state()["gmf_user"]
+    assert len(torch.unique(vectors, dim=0)) == 1 and len(vectors) == tiny.USERS

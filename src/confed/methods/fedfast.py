@@ -40,6 +40,8 @@ class FedFastConfig(FederatedConfig):
     """Into how many clients are grouped."""
     shrink: float = Field(default=0.9, ge=0, le=1)
     """What γ, with which others follow the participants of their group, is multiplied by from round to round."""
+    common_start: bool = False
+    """Let all clients' vectors begin with the same numbers, as those of methods do whose clients keep them."""
     init_deviation: float = Field(default=0.1, gt=0)
     """Standard deviation of the initial vectors."""
 
@@ -56,7 +58,7 @@ class FedFast(DeviceMethod):
 
     def pieces(self, config: FedFastConfig, items: int) -> Pieces:
         init = normal(config.init_deviation)
-        backbone = NeuMF(items, config.dim, (), "gmf", init, server_has_users=True)
+        backbone = NeuMF(items, config.dim, (), "gmf", init, server_has_users=True, one_start=config.common_start)
         plan: dict[str, Over] = {"gmf_items": "movers", "head": "samples", "head_bias": "samples"}
         step = Step({spec.name: config.learning_rate for spec in backbone.params}, (config.loss,))
         return Pieces(

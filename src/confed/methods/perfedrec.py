@@ -60,6 +60,8 @@ class PerFedRecConfig(DeviceConfig):
     """Share of the graph's entries that are dropped."""
     decay: float = Field(default=1e-5, ge=0)
     """Weight of the squared lengths of the vectors."""
+    common_start: bool = False
+    """Let all clients' vectors begin with the same numbers, as those of methods do whose clients keep them."""
     noise_scale: float = Field(default=0.02, ge=0)
     """Scale of the Laplace noise on some rows of what is sent; 0 is none."""
     noisy_rows: int = Field(default=100, ge=1)
@@ -95,7 +97,7 @@ class PerFedRec(DeviceMethod):
 
     def pieces(self, config: PerFedRecConfig, items: int) -> Pieces:
         return Pieces(
-            backbone=Blended(items, config.dim),
+            backbone=Blended(items, config.dim, one_start=config.common_start),
             procedure=Procedure((config.visit(),), self.negatives(config), draw="pairs"),
             strategy=GroupMeans("items", "user", "share", config.groups),
             selection=HalfByGroup(config.fraction, config.most),

@@ -55,6 +55,8 @@ class ParamSpec:
     lifetime: Lifetime = "round"
     renewal: Renewal | None = None
     personal: bool = False
+    one_start: bool = False
+    """Whether what is personal begins with the same value for all, like everything else."""
 
     @property
     def kept(self) -> bool:
@@ -69,7 +71,8 @@ class ParamSpec:
 
     def initial_of_each(self, clients: int, seed: int, dtype: torch.dtype) -> Tensor:
         """(clients, …): of what is personal, a start for each."""
-        return initial(seed, self.name, (clients, *self.shape), self.init).to(dtype)
+        drawn = initial(seed, self.name, (clients, *self.shape), self.init).to(dtype)
+        return drawn[:1].expand_as(drawn).clone() if self.one_start else drawn
 
     def renewed(self, ids: Ints, seed: int, number: int, dtype: torch.dtype) -> Tensor:
         """(clients, …): what clients draw for round `number`, each by its id."""

@@ -16,9 +16,9 @@ class Blended(Backbone):
     The server has p_u, and says what the share is: none while a client trains.
     """
 
-    def __init__(self, items: int, width: int) -> None:
+    def __init__(self, items: int, width: int, *, one_start: bool = False) -> None:
         self.params = (
-            ParamSpec("user", (width,), "user", "shared", glorot, personal=True),
+            ParamSpec("user", (width,), "user", "shared", glorot, personal=True, one_start=one_start),
             ParamSpec("share", (1,), "head", "shared", zeros, personal=True),
             ParamSpec("items", (items, width), "item", "shared", glorot),
             ParamSpec("drift", (items, width), "item", "private", zeros, "until next"),

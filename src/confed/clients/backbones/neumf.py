@@ -7,6 +7,7 @@ many clients with shared weights evaluates the item half once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -31,8 +32,11 @@ class NeuMF(Backbone):
         nets: Scope = "shared",
         *,
         server_has_users: bool = False,
+        one_start: bool = True,
     ) -> None:
-        """`tower` holds the widths after the first layer's input, whose width is 2·`width`."""
+        """`tower` holds the widths after the first layer's input, whose width is 2·`width`. Where the server has the
+        users' vectors, these may begin apart.
+        """
         self.tower = tuple(tower) if variant != "gmf" else ()
         self.has_gmf = variant != "mlp"
         self.has_mlp = variant != "gmf"
@@ -40,8 +44,8 @@ class NeuMF(Backbone):
         for branch, present in (("gmf", self.has_gmf), ("mlp", self.has_mlp)):
             if present:
                 scope: Scope = "shared" if server_has_users else "private"
-                user = ParamSpec(f"{branch}_user", (width,), "user", scope, embedding_init, personal=server_has_users)
-                specs.append(user)
+                user = ParamSpec(f"{branch}_user", (width,), "user", scope, embedding_init)
+                specs.append(replace(user, personal=server_has_users, one_start=one_start))
                 specs.append(ParamSpec(f"{branch}_items", (items, width), "item", "shared", embedding_init))
         inputs = 2 * width
         for layer, outputs in enumerate(self.tower):

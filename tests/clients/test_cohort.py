@@ -4,10 +4,11 @@ import numpy as np
 import torch
 
 from confed.clients.backbones import Dot, NeuMF
-from confed.clients.cohort import Cohort, item_rows, stored_scores, versions
+from confed.clients.cohort import Cohort
 from confed.clients.objectives import BCE
 from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.sampling import draw_rows
+from confed.clients.standing import item_rows, stored_scores, versions
 from confed.clients.store import ClientStore
 from confed.initial import normal
 from confed.messages import Download

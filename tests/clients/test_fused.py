@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from confed.clients.backbones import Additive, BiasedDot, Dot, LinearHead, NeuMF, Renewal
-from confed.clients.cohort import Cohort, item_rows
+from confed.clients.cohort import Cohort
 from confed.clients.fused import fusable
 from confed.clients.objectives import BCE, SaturatingBCE
 from confed.clients.procedures import Phase, Procedure, Step
 from confed.clients.sampling import draw_rows
+from confed.clients.standing import item_rows
 from confed.clients.store import ClientStore
 from confed.initial import normal
 from confed.messages import Download

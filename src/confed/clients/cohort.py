@@ -25,11 +25,11 @@ from confed.clients.pace import Pace
 from confed.clients.procedures import Phase, Procedure, Step, Visit
 from confed.clients.sampling import LocalRows, marked
 from confed.clients.sight import Sight
+from confed.clients.standing import item_rows, item_table
 from confed.clients.store import ClientStore
 from confed.compiled import compiled
 from confed.messages import Download, HeldTables, Pull, PulledTables, Sent, TableRows, Upload, add_rows, gather_rows
 from confed.messages.agreement import MOST_ROWS
-from confed.ragged import Ragged
 from confed.random import Stream
 
 Floats = NDArray[np.floating]
@@ -439,53 +439,3 @@ def _gradients(loss: Tensor, *groups: Mapping[str, Tensor]) -> list[dict[str, Te
     found = iter(torch.autograd.grad(loss, leaves, allow_unused=True))
     named = [{name: next(found) for name in group} for group in groups]
     return [{name: gradient for name, gradient in group.items() if gradient is not None} for group in named]
-
-
-def item_rows(backbone: Backbone, store: ClientStore, download: Download, clients: Tensor) -> dict[str, Tensor]:
-    """Every item table whole, (1, items, d) where all `clients` share one and (clients, items, d) otherwise."""
-    return {spec.name: item_table(spec.name, store, download, clients) for spec in backbone.named(role="item")}
-
-
-def item_table(name: str, store: ClientStore, download: Download, clients: Tensor) -> Tensor:
-    if name in download.tables:
-        return versions(download.tables[name], download.table_of[clients])
-    return store.read_tables(name, clients)
-
-
-def stored_scores(
-    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor, positives: Ragged
-) -> Tensor:
-    """(clients, items) logits from what lies ready for the next round: the server's shared parameters, kept ones as
-    the client has them. This is the `global` view, or `pushed` where clients keep their tables. `positives` are the
-    training items of all clients.
-    """
-    if not backbone.reshapes:
-        return backbone.logits(*_before_the_round(backbone, store, download, clients))
-    params, tables, liked = ready(backbone, store, download, clients, positives)
-    return backbone.logits(params, backbone.look(params, tables, liked))
-
-
-def ready(
-    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor, positives: Ragged
-) -> tuple[dict[str, Tensor], dict[str, Tensor], Tensor]:
-    """Parameters, whole item tables and marked training positives with which clients stand before the next round."""
-    params, tables = _before_the_round(backbone, store, download, clients)
-    return params, tables, marked(positives.take(clients.numpy()), next(iter(tables.values())).shape[1])
-
-
-def _before_the_round(
-    backbone: Backbone, store: ClientStore, download: Download, clients: Tensor
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    kept = [p.name for p in backbone.named(kept=True) if p.role != "item"]
-    shared = {
-        p.name: versions(download.tables[p.name], download.table_of[clients])
-        for p in backbone.named(kept=False, scope="shared", personal=False)
-        if p.role != "item"
-    }
-    shared |= download.own_to(clients, backbone.own_names)
-    return store.read(kept, clients) | shared, item_rows(backbone, store, download, clients)
-
-
-def versions(tables: Tensor, table_of: Tensor) -> Tensor:
-    """Each client's version, or the single one with a client axis of 1, which broadcasts."""
-    return tables if len(tables) == 1 else tables.index_select(0, table_of)

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from confed.clients.backbones import Backbone, ParamSpec
-from confed.clients.cohort import Cohort, stored_scores
+from confed.clients.cohort import Cohort
 from confed.clients.procedures import Procedure
 from confed.clients.sampling import draw_rows
+from confed.clients.standing import stored_scores
 from confed.clients.store import ClientStore
 from confed.copies import copied
 from confed.data.interactions import ONLY

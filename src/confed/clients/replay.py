@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from confed.clients.backbones import Backbone
-from confed.clients.cohort import ready
 from confed.clients.gateway import People
+from confed.clients.standing import ready
 from confed.messages import Download
 
 Tensors = Mapping[str, Tensor]

@@ -37,8 +37,10 @@ SMALL: dict[str, Any] = {"dim": 4, "factors": 4, "batch_size": 16, "clusters": 4
 GENTLE: dict[str, dict[str, Any]] = {
     "fed3cr": {"learning_rate": 0.05, "item_rate": 1.0, "init_deviation": 0.5, "own_deviation": 0.3, "local_epochs": 3},
     "fedrap": {"learning_rate": 0.05, "item_rate": 1.0, "local_epochs": 3},
+    "fedpergnn": {"history": 5, "neighbours": 3, "clients_per_turn": 9},
+    "metamf": {"memory": 6, "hidden": 8, "rank": 3, "clients_per_turn": 7},
 }
-"""Steps that are meant for thousands of items, and explode where there are few."""
+"""Steps that are meant for thousands of items, and explode where there are few; and sizes that are."""
 FURTHER: dict[str, list[dict[str, Any]]] = {
     "cofedrec": [
         {"categories_per_round": 2},

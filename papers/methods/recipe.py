@@ -57,7 +57,7 @@ EXPLAINED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "vectors begin alike": {"common_start": True},
         "lr 0.1": {"learning_rate": 0.1},
     },
-    "fedpergnn": {"nothing is hidden": {"gradient_clip": None, "noise_scale": 0.0, "pseudo_items": 0}},
+    "fedpergnn": {"nothing is hidden": {"gradient_clip": 0.0, "noise_scale": 0.0, "pseudo_items": 0}},
     "fedrecon": {"the server steps 20 times as far": {"server_rate": 20.0}},
 }
 """By method, then by variant: options that change one thing, under `paper`, with the first seed."""

@@ -16,7 +16,7 @@ from confed.testing import PeopleConformance, assert_equal_states, tiny
 from confed.testing.conformance import SEED
 from confed.testing.states import whole_state
 
-PLAIN = {"gradient_clip": None, "noise_scale": 0.0, "pseudo_items": 0}
+PLAIN = {"gradient_clip": 0.0, "noise_scale": 0.0, "pseudo_items": 0}
 SMALL = {"dim": 6, "history": 5, "neighbours": 3, "clients_per_turn": 9, "learning_rate": 0.5, "dropout": 0.0, **PLAIN}
 NETS = [spec.name for spec in UserGraph(3, 6, 5).params if spec.role == "net"]
 
@@ -187,7 +187,7 @@ def test_what_is_personal_is_clipped_and_blurred_with_all_else():
 
 def test_noise_without_a_clip_is_refused():
     with pytest.raises(ValueError, match="noise_scale=0 as well"):
-        method_named("fedpergnn").config(None, {"gradient_clip": None})
+        method_named("fedpergnn").config(None, {"gradient_clip": 0.0})
 
 
 def test_without_expansion_little_is_sent():

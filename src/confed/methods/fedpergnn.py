@@ -48,8 +48,8 @@ class FedPerGNNConfig(DeviceConfig):
     """Whether clients send tokens of their items, so that they are sent others' vectors."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of the numbers of u and of scored items that are dropped in training."""
-    gradient_clip: float | None = Field(default=0.1, gt=0)
-    """A client's gradient is clipped to this length; unset: it is not."""
+    gradient_clip: float = Field(default=0.1, ge=0)
+    """A client's gradient is clipped to this length; 0: it is not."""
     noise_scale: float = Field(default=0.2, ge=0)
     """Scale of the Laplace noise on every number of the gradient; 0 is none."""
     pseudo_items: int = Field(default=1000, ge=0)
@@ -57,14 +57,14 @@ class FedPerGNNConfig(DeviceConfig):
 
     @model_validator(mode="after")
     def _noise_has_a_clip(self) -> Self:
-        if self.gradient_clip is None and self.noise_scale:
+        if self.noise_scale and not self.gradient_clip:
             raise ValueError("noise on a gradient of any length hides nothing: set noise_scale=0 as well")
         return self
 
     @property
     def filters(self) -> Chain:
         own: list[Filter] = [PseudoItems("items", self.pseudo_items)] if self.pseudo_items else []
-        if self.gradient_clip is not None:
+        if self.gradient_clip:
             lengths = self.learning_rate * self.gradient_clip, self.learning_rate * self.noise_scale
             own.append(ClippedLaplace(*lengths))
         return Chain((*own, *super().filters.filters))

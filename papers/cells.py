@@ -13,9 +13,11 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,8 @@ class Cell:
     """What else to keep of the run, by name."""
     content_hash: str | None = None
     """Of a file that no catalogue knows."""
+    alone: bool = False
+    """In a process of its own, so that the memory it took is not that of an earlier cell."""
 
     @property
     def name(self) -> str:
@@ -85,13 +89,22 @@ def run_cells(cells: Iterable[Cell], path: Path) -> None:
         for cell in cells:
             if cell.name not in results:
                 try:
-                    write_result(cell, results, code, listener)
-                except DivergedError as error:
-                    _write(cell, results, code, {**_facts(cell), "diverged": str(error)})
+                    if cell.alone:
+                        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                            process.submit(_finish, cell, results, code).result()
+                    else:
+                        _finish(cell, results, code, listener)
                 except confed.ConfedError as error:
                     failed.append(f"{cell.name}: {error}")
     if failed:
         raise SystemExit("\n".join(["these cells failed:", *failed]))
+
+
+def _finish(cell: Cell, results: Results, code: Mapping[str, Any], listener: Any = None) -> None:
+    try:
+        write_result(cell, results, code, listener)
+    except DivergedError as error:
+        _write(cell, results, code, {**_facts(cell), "diverged": str(error)})
 
 
 def list_cells(cells: Iterable[Cell], path: Path) -> None:
@@ -101,8 +114,14 @@ def list_cells(cells: Iterable[Cell], path: Path) -> None:
         print("done   " if cell.name in done else "missing", cell.name)
 
 
-def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], list[Cell]]], path: Path) -> None:
-    """The command line of a recipe: some parts or all, some seeds or all."""
+def run_parts(
+    program: str,
+    description: str,
+    parts: Mapping[str, Callable[[], list[Cell]]],
+    path: Path,
+    elsewhere: Collection[str] = (),
+) -> None:
+    """The command line of a recipe: some parts or all, some seeds or all. Cells that are `elsewhere` are not run."""
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description.splitlines()[0])
     parser.add_argument("--only", choices=parts, nargs="+", default=list(parts), help="some parts")
     parser.add_argument("--protocols", nargs="+", help="some protocols, likewise")
@@ -114,6 +133,7 @@ def run_parts(program: str, description: str, parts: Mapping[str, Callable[[], l
         for part in chosen.only
         for cell in parts[part]()
         if cell.seed in (chosen.seeds or [cell.seed]) and cell.protocol in (chosen.protocols or [cell.protocol])
+        if cell.name not in elsewhere
     ]
     if chosen.list:
         list_cells(cells, path)

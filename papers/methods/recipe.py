@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from papers.cells import Cell, run_parts
+from papers.cofedrec import recipe as cofedrec
+from papers.elsewhere import Recipe, measured
+from papers.fed3cr import recipe as fed3cr
+from papers.foundation import recipe as foundation
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -40,10 +44,13 @@ DEVICES = (
     "cofedrec",
 )
 METHODS = (*CENTRAL, *DEVICES)
-MEASURED = frozenset({"popularity", "ease", "ials", "mf", "neumf", "fedmf", "fedncf", "pfedrec"})
-"""On MovieLens-100K by papers/foundation, with the same settings."""
+CONTROLS = ("scalar", "local-only")
+"""They learn nothing together."""
+ELSEWHERE: tuple[Recipe, ...] = (foundation, cofedrec, fed3cr)
+"""Who has run some of the cells already."""
 OPTIONS: Mapping[str, Mapping[str, Any]] = {"fedrecon": {"reinit_every": 2}}
 """As CoFedRec's authors ran it, where that is not the method's own default."""
+ROUNDS = {"local-only": 50}
 PATIENCE = {"mf": 20, "neumf": 15, "lightgcn": 15, "pmlam": 15}
 """Evaluations without a gain after which the long central runs end."""
 COST = "cost"
@@ -65,18 +72,22 @@ EXPLAINED: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 def cell(method: str, dataset: str, protocol: str, seed: int) -> Cell:
     settings = {"patience": PATIENCE[method]} if method in PATIENCE else {}
-    return Cell(method, dataset, protocol, seed, options=OPTIONS.get(method, {}), settings=settings)
+    return Cell(method, dataset, protocol, seed, ROUNDS.get(method), "", OPTIONS.get(method, {}), settings)
 
 
 def main_cells() -> list[Cell]:
     """MovieLens-100K, seed by seed."""
-    missing = [method for method in METHODS if method not in MEASURED]
-    return [cell(method, "ml-100k", protocol, seed) for seed in SEEDS for method in missing for protocol in PROTOCOLS]
+    methods = (*METHODS, *CONTROLS)
+    return [cell(method, "ml-100k", protocol, seed) for seed in SEEDS for method in methods for protocol in PROTOCOLS]
 
 
 def other_cells() -> list[Cell]:
     """FilmTrust."""
     return [cell(method, "filmtrust", protocol, SEEDS[0]) for method in METHODS for protocol in PROTOCOLS]
+
+
+def measured_elsewhere() -> dict[str, dict[str, Any]]:
+    return measured([*main_cells(), *other_cells()], ELSEWHERE)
 
 
 def cost_cells() -> list[Cell]:
@@ -90,6 +101,7 @@ def cost_cells() -> list[Cell]:
             COST_ROUNDS if has_rounds(method) else None,
             COST,
             OPTIONS.get(method, {}),
+            alone=True,
         )
         for dataset in ("ml-100k", "ml-1m")
         for method in METHODS
@@ -122,4 +134,4 @@ def selected(results: Sequence[Mapping[str, Any]], method: str, **wanted: Any) -
 
 
 if __name__ == "__main__":
-    run_parts("papers.methods.recipe", __doc__, PARTS, RESULTS)
+    run_parts("papers.methods.recipe", __doc__, PARTS, RESULTS, measured_elsewhere())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from confed.methods.published import published
 from confed.methods.registry import method_named
 from papers.cells import load_results
-from papers.foundation.recipe import RESULTS as FOUNDATION
 from papers.marks import Table, rendered
-from papers.methods.recipe import COST, EXPLAINED, MEASURED, METHODS, RESULTS, selected
+from papers.methods.recipe import CONTROLS, COST, EXPLAINED, METHODS, RESULTS, measured_elsewhere, selected
 from papers.rows import Result, pair, printed, table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -19,15 +17,16 @@ PAGES = (ROOT / "docs" / "comparison.md", ROOT / "README.md")
 
 
 def main_table(results: Sequence[Result]) -> str:
-    """MovieLens-100K: both protocols beside what was printed, and what travels."""
+    """MovieLens-100K: both protocols beside what was printed, what a round takes, and what travels."""
     rows = []
-    for method in METHODS:
+    for method in (*CONTROLS, *METHODS):
         of = {protocol: _found(results, method, "ml-100k", protocol) for protocol in ("paper", "strict")}
         one = next((r for found in of.values() for r in found), None)
         full = pair(of["strict"], prefix="full_")
         figures = [pair(of["paper"]), _printed(method, "ml-100k"), pair(of["strict"]), full]
-        rows.append([method, one["view"] if one else "–", *figures, _traffic(one)])
-    head = ["method", "view", "`paper`", "published", "`strict`", "`strict`, all items", "kB up / down"]
+        seconds = _cost(results, method, "ml-100k")[0]
+        rows.append([method, one["view"] if one else "–", *figures, seconds, _traffic(one)])
+    head = ["method", "view", "`paper`", "published", "`strict`", "`strict`, all items", "s a round", "MB up / down"]
     return table(head, rows)
 
 
@@ -46,18 +45,15 @@ def film_table(results: Sequence[Result]) -> str:
 
 
 def cost_table(results: Sequence[Result]) -> str:
-    """Three rounds: seconds a round, and the most memory."""
-    rows = []
-    for method in METHODS:
-        found = [selected(results, method, dataset=dataset, variant=COST) for dataset in ("ml-100k", "ml-1m")]
-        rows.append([method, *(part for of in found for part in _cost(of))])
-    return table(["method", "ml-100k, s a round", "MB", "ml-1m, s a round", "MB"], rows)
+    """MovieLens-1M, three rounds: seconds a round, also in those of PFedRec, and the most memory."""
+    rows = [[method, *_cost(results, method, "ml-1m")] for method in METHODS]
+    return table(["method", "s a round", "times PFedRec", "MB"], rows)
 
 
 def readme_table(results: Sequence[Result]) -> str:
     """The short form."""
     rows = []
-    for method in METHODS:
+    for method in (*CONTROLS, *METHODS):
         paper, strict = (_found(results, method, "ml-100k", protocol) for protocol in ("paper", "strict"))
         rows.append([method, pair(paper), _printed(method, "ml-100k"), pair(strict)])
     return table(["method", "`paper`", "published", "`strict`"], rows)
@@ -87,13 +83,16 @@ def _traffic(result: Result | None) -> str:
     if result is None or not method_named(result["method"]).has_clients:
         return "–"
     taken = result["participations"]
-    return " / ".join(f"{result[name] / taken / 1000:,.0f}" for name in ("upload_bytes", "download_bytes"))
+    return " / ".join(f"{result[name] / taken / 1e6:.2f}" for name in ("upload_bytes", "download_bytes"))
 
 
-def _cost(found: Sequence[dict[str, Any] | Result]) -> list[str]:
-    if not found:
-        return ["–", "–"]
-    return [f"{found[0]['seconds_per_round']:.2f}", f"{found[0]['peak_rss_mb']:,.0f}"]
+def _cost(results: Sequence[Result], method: str, dataset: str) -> list[str]:
+    """Seconds a round, how many times those of PFedRec, MB."""
+    found, measure = (selected(results, name, dataset=dataset, variant=COST) for name in (method, "pfedrec"))
+    if not found or not measure:
+        return ["–", "–", "–"]
+    seconds, unit = found[0]["seconds_per_round"], measure[0]["seconds_per_round"]
+    return [f"{seconds:.2f}", f"{seconds / unit:.2g}", f"{found[0]['peak_rss_mb']:,.0f}"]
 
 
 TABLES: dict[str, Table] = {
@@ -106,8 +105,10 @@ TABLES: dict[str, Table] = {
 
 
 def all_results() -> list[Result]:
-    """Of this recipe, and of the one that measured some methods before."""
-    return [*load_results(RESULTS), *(r for r in load_results(FOUNDATION) if r["method"] in MEASURED)]
+    """Of this recipe, and of those that measured some of its cells before."""
+    own = load_results(RESULTS)
+    names = {result["name"] for result in own}
+    return [*own, *(result for name, result in measured_elsewhere().items() if name not in names)]
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,6 +38,21 @@ def test_cells_are_written_once_and_never_run_again(tmp_path):
     assert [r["seed"] for r in results] == [0, 1]
     assert [r.get("marked", False) for r in results] == [True, False]
     assert results[1]["hr@10"] > 0 and results[1]["options"] == OPTIONS
+
+
+def test_a_cell_alone_gives_the_same_and_does_not_count_the_memory_of_others(tmp_path):
+    beside, alone = cells(0)[0], replace(cells(1)[0], alone=True)
+    much = np.ones(1 << 26)
+    run_cells([beside, alone], tmp_path / "results.jsonl")
+    first, second = load_results(tmp_path / "results.jsonl")
+    assert first["hr@10"] > 0 and second["hr@10"] > 0
+    assert second["peak_rss_mb"] < first["peak_rss_mb"] - 0.5 * much.nbytes / 1e6
+
+
+def test_an_error_of_a_cell_alone_is_told(tmp_path):
+    wrong = replace(cells(0)[0], options={"nonsense": 1}, alone=True)
+    with pytest.raises(SystemExit, match="nonsense"):
+        run_cells([wrong], tmp_path / "results.jsonl")
 
 
 def test_a_detailed_cell_keeps_its_curve(tmp_path):

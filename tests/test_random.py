@@ -21,6 +21,13 @@ def test_each_part_of_the_key_matters():
     assert len({*reference.tolist(), *Stream.of(0, "a", 1).bits(np.arange(50), 1).tolist()}) == 100
 
 
+def test_coins_are_those_of_uniform():
+    stream, clients = Stream.of(3, "coins", 2), np.array([4, 0, 17])
+    drawn = stream.uniform(clients[:, None], np.arange(1000)[None, :])
+    for least in (0.0, 0.2, float(drawn[1, 5]), 1.0):
+        assert np.array_equal(stream.at_least(least, clients, 1000), drawn >= least)
+
+
 def test_integers_are_uniform():
     draws = Stream.of(0, "u").integers(np.arange(1000)[:, None], np.arange(200), 20)
     counts = np.bincount(draws.reshape(-1), minlength=20)

@@ -78,6 +78,12 @@ class Stream:
         """In [0, 1)."""
         return (self.bits(client, slot) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
+    def at_least(self, least: float, client: Ints, count: int) -> NDArray[np.bool_]:
+        """(n, count): whether `uniform` of the slots 0 … count − 1 is that much, for many of them."""
+        found = np.empty((len(client), count), dtype=np.bool_)
+        _hold_against(least, np.uint64(self.key), client, found)
+        return found
+
     def integers(self, client: ArrayLike, slot: ArrayLike, high: ArrayLike) -> Ints:
         """Uniform in [0, high); `high` is below 2^32, so the bias of the multiplication is below high / 2^32."""
         top = self.bits(client, slot) >> np.uint64(32)
@@ -123,6 +129,14 @@ def _of_client(key: np.uint64, client: int) -> np.uint64:
 def _bits(of_client: np.uint64, slot: np.uint64) -> np.uint64:
     """`Stream.bits`, of one slot."""
     return _mixed(of_client + (slot + np.uint64(1)) * _GOLDEN)
+
+
+@compiled
+def _hold_against(least: float, key: np.uint64, client: Ints, found: NDArray[np.bool_]) -> None:
+    for n in range(len(client)):
+        of_client = _of_client(key, client[n])
+        for j in range(found.shape[1]):
+            found[n, j] = np.float64(_bits(of_client, np.uint64(j)) >> np.uint64(11)) * 2.0**-53 >= least
 
 
 @compiled

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -54,8 +53,7 @@ class GraphStep(OneStep):
 
     def _kept(self, coins: Stream, rows: LocalRows, count: int, like: Tensor) -> Tensor:
         """(clients, count, width): 0, or what makes up for those that are."""
-        slots = np.arange(count * like.shape[2])
-        kept = coins.uniform(rows.ids[:, None], slots[None, :]) >= self.dropout
+        kept = coins.at_least(self.dropout, rows.ids, count * like.shape[2])
         return torch.from_numpy(kept).view(-1, count, like.shape[2]).to(like.dtype) / (1.0 - self.dropout)
 
 

@@ -13,12 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
 from confed.clients.backbones.base import Backbone, ParamSpec
+from confed.compiled import compiled
 from confed.initial import glorot, uniform, zeros
+
+Floats = NDArray[np.floating]
 
 NEIGHBOURS = "neighbours"
 _SLOPE = 0.3
@@ -94,7 +99,7 @@ class UserGraph(Backbone):
         there = others.reshape(clients, count * most, width)
         seen = torch.matmul(there, torch.matmul(weight.mT, their[:, :, None])).view(clients, count, most)
         logits = leaky_relu(torch.matmul(items, own[:, :, None]) + seen, _SLOPE)
-        weights = _softmax(logits, others.any(dim=3))
+        weights = _softmax(logits, _somebody(others))
         mean = torch.matmul(weights[:, :, None], others)[:, :, 0]
         return mean @ weight.mT
 
@@ -119,6 +124,26 @@ def _layer(name: str, shape: tuple[int, int]) -> tuple[ParamSpec, ParamSpec]:
         ParamSpec(f"{name}_weight", shape, "net", "shared", glorot),
         ParamSpec(f"{name}_bias", shape[:1], "net", "shared", zeros),
     )
+
+
+def _somebody(others: Tensor) -> Tensor:
+    """(clients, n, m): where the vectors (clients, n, m, width) are not 0."""
+    found = others.new_empty(others.shape[:3], dtype=torch.bool)
+    _find_somebody(others.numpy(), found.numpy())
+    return found
+
+
+@compiled
+def _find_somebody(others: Floats, found: NDArray[np.bool_]) -> None:
+    """Looks no further than to the first number that tells; torch's `any` reads them all."""
+    for client in range(found.shape[0]):
+        for item in range(found.shape[1]):
+            for other in range(found.shape[2]):
+                found[client, item, other] = False
+                for number in others[client, item, other]:
+                    if number != 0.0:
+                        found[client, item, other] = True
+                        break
 
 
 def _applied(params: Mapping[str, Tensor], name: str, rows: Tensor) -> Tensor:

@@ -81,8 +81,13 @@ class GraphMean(Strategy[OpenUploads]):
         self._sent = self._mean.new_empty(0, *self.shape)
         self._weights = self._mean.new_empty(0, 0)
         self._sender = torch.full((len(ids),), -1)
-        self._arriving: list[tuple[Tensor, Tensor]] = []
-        """Of the turns so far, ids and tables."""
+        self._await_round()
+
+    def _await_round(self) -> None:
+        self._arrived: list[Tensor] = []
+        """The places of those who have sent something."""
+        self._arriving: Tensor | None = None
+        """What they sent, each in the place of the client: made once, filled turn by turn in whatever order."""
 
     def download(self, clients: Tensor) -> Download:
         everybody, own = torch.zeros(len(self._ids), dtype=torch.int64), {TARGET: self._targets(clients)}
@@ -118,19 +123,20 @@ class GraphMean(Strategy[OpenUploads]):
         return Download({self.table: self._mean[None]}, everybody, own=own, own_of=everybody), None
 
     def aggregate(self, uploads: OpenUploads, number: int) -> None:
-        tables = self._mean.new_empty(len(uploads.clients), *self.shape)
+        if self._arriving is None:
+            self._arriving = self._mean.new_empty(len(self._ids), *self.shape)
         for ids, sent in uploads.each([self.table], uploads.clients):
-            tables[places_among(uploads.clients, ids)] = sent[self.table]
-        self._arriving.append((uploads.clients, tables))
+            places = places_among(self._ids, ids)
+            self._arriving[places] = sent[self.table]
+            self._arrived.append(places)
 
     def finish(self, number: int) -> None:
-        places = places_among(self._ids, torch.cat([clients for clients, _ in self._arriving])).sort().values
-        sent, arriving = self._mean.new_empty(len(places), *self.shape), self._arriving
-        self._arriving = []
+        assert self._arriving is not None, "a round has a turn"
+        places, sent = torch.cat(self._arrived).sort().values, self._arriving
+        if len(places) < len(sent):
+            sent = sent.index_select(0, places)
+        self._await_round()
         self._sender = addressed(places, len(self._ids))
-        while arriving:  # one by one, so that there are not two of everything
-            clients, tables = arriving.pop()
-            sent[self._sender[places_among(self._ids, clients)]] = tables
         flat = sent.view(len(sent), -1)
         self._sent, self._weights = sent, self.neighbourhood.weights(_cosines(flat))
         self._mean = (self._weights.mean(dim=0) @ flat).view(self.shape)
@@ -141,7 +147,7 @@ class GraphMean(Strategy[OpenUploads]):
     def load(self, state: Mapping[str, Tensor]) -> None:
         self._mean, self._sent = state[self.table], state["sent"]
         self._weights, self._sender = state["weights"], state["sender"]
-        self._arriving = []  # of a round that was broken off
+        self._await_round()  # anew, where one was broken off
 
 
 def _cosines(vectors: Tensor) -> Tensor:
@@ -151,4 +157,4 @@ def _cosines(vectors: Tensor) -> Tensor:
         products.addmm_(some, some.T)
     lengths = products.diagonal().sqrt()
     scale = torch.where(lengths > 0, lengths.reciprocal(), torch.zeros_like(lengths))
-    return products * scale[:, None] * scale[None, :]
+    return products.mul_(scale[:, None]).mul_(scale)

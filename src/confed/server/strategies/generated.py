@@ -81,14 +81,15 @@ class Generated(Strategy[OpenUploads]):
         return pulled
 
     def _step(self, gradients: Mapping[str, Tensor]) -> None:
-        """In place: there may be many parameters, and many turns."""
-        length = float(torch.stack([gradient.square().sum() for gradient in gradients.values()]).sum().sqrt())
+        """In place, the gradients too: there may be many parameters, and many turns."""
+        flat = [gradient.view(-1) for gradient in gradients.values()]
+        length = float(torch.stack([torch.dot(of, of) for of in flat]).sum().sqrt())
         shrink = min(self.clip / (length + 1e-6), 1.0)
         (rate,), (correction,) = adam_schedule(self.rate, self._steps, 1, ADAM)
         self._steps += 1
         for name, gradient in gradients.items():
             param = self._params[name]
-            whole = gradient.mul(shrink).add_(param, alpha=self.decay)
+            whole = gradient.mul_(shrink).add_(param, alpha=self.decay)
             told = (param, whole, self._first[name], self._second[name])
             value, slope, first, second = (tensor.view(-1).numpy() for tensor in told)
             adam_step(value, slope, first, second, rate, correction, ADAM)

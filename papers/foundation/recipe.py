@@ -1,7 +1,7 @@
 """The foundation's evidence on MovieLens-100K: every method under both protocols, and why figures differ.
 
     python -m papers.foundation.recipe              # run what is missing (CONFED_DATA or a download)
-    python -m papers.foundation.recipe --write      # write the tables into README.md and docs/
+    python -m papers.foundation.recipe --write      # write the tables into docs/protocols.md
     python -m papers.foundation.recipe --list       # the cells, and which are done
 
 results.jsonl has a line for every cell. Three seeds; the standard deviation is over seeds.
@@ -19,7 +19,7 @@ from papers.cells import Cell, list_cells, load_results, pooled, run_cells
 from papers.marks import rendered
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+PAGE = HERE.parent.parent / "docs" / "protocols.md"
 RESULTS = HERE / "results.jsonl"
 DATASET = "ml-100k"
 SEEDS = (0, 1, 2)
@@ -84,17 +84,6 @@ def main_table(results: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def readme_table(results: Sequence[dict[str, Any]]) -> str:
-    """The short form: the methods' own views, sampled candidates."""
-    lines = ["| method | `paper` | published | `strict` |", "|---|---|---|---|"]
-    for method in METHODS:
-        of = {p: _select(results, method, p) for p in ("paper", "strict")}
-        if of["paper"] and of["strict"]:
-            ours = [_pair(of[p], None, "") for p in ("paper", "strict")]
-            lines.append(f"| {method} | {ours[0]} | {_published(method)} | {ours[1]} |")
-    return "\n".join(lines)
-
-
 def explanation_table(results: Sequence[dict[str, Any]]) -> str:
     """One change at a time, under `paper`."""
     lines = ["| method | change | HR@10 / NDCG@10 | published |", "|---|---|---|---|"]
@@ -107,7 +96,6 @@ def explanation_table(results: Sequence[dict[str, Any]]) -> str:
 
 
 TABLES = {
-    "foundation/readme": readme_table,
     "foundation/main": main_table,
     "foundation/explanations": explanation_table,
 }
@@ -115,8 +103,7 @@ TABLES = {
 
 def write_tables(results: Sequence[dict[str, Any]]) -> None:
     """Put each table between its marks."""
-    for path in (ROOT / "README.md", ROOT / "docs" / "protocols.md"):
-        path.write_text(rendered(path.read_text("utf-8"), TABLES, results), encoding="utf-8")
+    PAGE.write_text(rendered(PAGE.read_text("utf-8"), TABLES, results), encoding="utf-8")
 
 
 def _select(results: Sequence[dict[str, Any]], method: str, protocol: str, variant: str = "") -> list[dict[str, Any]]:
@@ -135,7 +122,7 @@ def _published(method: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m papers.foundation.recipe", description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write the tables into README.md and docs/")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/protocols.md")
     parser.add_argument("--list", action="store_true", help="list the cells and stop")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="only these, so that two can run at once")
     chosen = parser.parse_args()

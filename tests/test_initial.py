@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from confed.initial import glorot, initial, normal, uniform, zeros
+from confed.initial import glorot, initial, normal, orthogonal, uniform, zeros
 
 
 @pytest.mark.parametrize(("draw", "deviation"), [(normal(0.3), 0.3), (uniform(0.6), 0.6 / 3**0.5), (zeros, 0.0)])
@@ -20,3 +20,10 @@ def test_a_start_is_a_function_of_seed_and_name():
     assert torch.equal(initial(1, "a", (3, 2), normal(1.0)), initial(1, "a", (3, 2), normal(1.0)))
     assert not torch.equal(initial(1, "a", (3, 2), normal(1.0)), initial(1, "b", (3, 2), normal(1.0)))
     assert not torch.equal(initial(1, "a", (3, 2), normal(1.0)), initial(2, "a", (3, 2), normal(1.0)))
+
+
+def test_orthogonal_matrices_keep_every_length_and_lean_nowhere():
+    drawn = torch.stack([initial(seed, "w", (3, 3), orthogonal) for seed in range(2000)])
+    torch.testing.assert_close(drawn @ drawn.mT, torch.eye(3, dtype=torch.float64).expand_as(drawn))
+    assert float(drawn.mean(dim=0).abs().max()) < 0.05
+    assert {round(float(sign)) for sign in torch.linalg.det(drawn)} == {-1, 1}

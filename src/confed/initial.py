@@ -39,6 +39,13 @@ def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return uniform((6.0 / sum(shape)) ** 0.5)(shape, generator)
 
 
+def orthogonal(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """A square matrix that turns and mirrors, drawn evenly from all that do (Mezzadri 2007)."""
+    turned, triangle = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64))
+    found: Tensor = turned * triangle.diagonal().sign()
+    return found.contiguous()  # it lies by columns, and torch's fused Adam takes its moments as they lie
+
+
 def initial(seed: int, name: str, shape: tuple[int, ...], draw: Initialiser) -> Tensor:
     """The start of the parameter `name`."""
     require_room_for(name, shape)

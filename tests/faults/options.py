@@ -107,7 +107,7 @@ def _values(annotation: Any) -> list[Any]:
 def data_for(method: str) -> Interactions | Domains:
     if METHODS[method].domains != "several":
         return tiny.interactions()
-    if method != "etl":
+    if METHODS[method].most_domains is None:
         return tiny_domains.domains()
     return synthetic_domains(domains=2, users=24, items=60, interactions_per_user=12, groups=3, categories=5, seed=3)
 

@@ -79,7 +79,7 @@ class Case:
 
     def cut(self) -> AnySplit:
         if METHODS[self.method].domains == "several":
-            return domains(2 if self.method == "etl" else 3)
+            return domains(METHODS[self.method].most_domains or 3)
         return people()
 
     def trainer(self, dtype: str) -> Trainer:

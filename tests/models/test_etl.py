@@ -13,7 +13,7 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.etl import ETL
 from confed.models.binary_rows import dropout_factors
-from confed.models.etl import persons
+from confed.models.two_domains import persons
 from confed.protocol import COLD, WARM
 from confed.ragged import Ragged
 from confed.random import keyed

@@ -77,6 +77,7 @@ class ETL(JointMethod):
     )
     config_class: ClassVar[type[ETLConfig]] = ETLConfig
     rounds: ClassVar[int] = 300
+    most_domains: ClassVar[int | None] = 2
 
     def model(self, config: Any, cut: DomainSplit, seed: int, dtype: str) -> ETLModel:
         return ETLModel(config, cut, seed, dtype)

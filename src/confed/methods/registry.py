@@ -46,6 +46,7 @@ _CLASSES = {
     "ease": "ease.EASE",
     "ials": "ials.IALS",
     "etl": "etl.ETL",
+    "doml": "doml.DOML",
     "scalar": "scalar.ScalarControl",
     "local-only": "pfedrec.LocalOnly",
 }

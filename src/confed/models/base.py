@@ -169,14 +169,21 @@ class PointwiseModel(EpochModel):
 
     def rows(self, number: int) -> tuple[Tensor, Tensor, Tensor]:
         """Users, items and labels of epoch `number`, shuffled over all users."""
-        everyone = np.arange(self.data.users)
-        drawn = draw_negatives(self.data, everyone, self.negatives, Stream.of(self.seed, "negatives", number))
-        items = np.concatenate([self.data.positives.values[:, None], drawn], axis=1)
-        order = Stream.of(self.seed, "shuffle", number).order(items.size)
-        positive, place = np.divmod(order, 1 + self.negatives)
-        users = self.data.positives.row_of[positive]
-        labels = torch.from_numpy(place == 0).to(self.dtype)
-        return torch.from_numpy(users), torch.from_numpy(items.reshape(-1)[order]), labels
+        streams = Stream.of(self.seed, "negatives", number), Stream.of(self.seed, "shuffle", number)
+        return labelled_rows(self.data, self.negatives, *streams, self.dtype)
+
+
+def labelled_rows(
+    data: TrainingData, negatives: int, draws: Stream, shuffle: Stream, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Users, items and labels: every positive, and `negatives` sampled ones for each, in random order."""
+    drawn = draw_negatives(data, np.arange(data.users), negatives, draws)
+    items = np.concatenate([data.positives.values[:, None], drawn], axis=1)
+    order = shuffle.order(items.size)
+    positive, place = np.divmod(order, 1 + negatives)
+    users = data.positives.row_of[positive]
+    labels = torch.from_numpy(place == 0).to(dtype)
+    return torch.from_numpy(users), torch.from_numpy(items.reshape(-1)[order]), labels
 
 
 def interaction_matrix(data: TrainingData, dtype: torch.dtype) -> scipy.sparse.csr_matrix:

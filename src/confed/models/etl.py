@@ -30,7 +30,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -38,11 +37,11 @@ from torch.nn import functional
 
 from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
-from confed.errors import ConfedError
 from confed.initial import Layers, linear_layer, normal, started, uniform
 from confed.models.base import JointModel
 from confed.models.binary_rows import dropout_factors, reconstruction, summed
 from confed.models.learner import Learner
+from confed.models.two_domains import persons, two_of
 from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer
@@ -73,7 +72,7 @@ class ETLModel(JointModel):
     """The model under `model/` in the state, the discriminators under `discriminators/`."""
 
     def __init__(self, config: ETLConfig, cut: DomainSplit, seed: int, dtype: str) -> None:
-        self.names = _two(cut)
+        self.names = two_of(cut, "etl")
         self.config = config
         self.seed = seed
         self.persons = persons(cut)
@@ -257,27 +256,3 @@ class _Draws:
 
     def __call__(self, purpose: str) -> torch.Generator:
         return keyed(self.seed, purpose, self.number, self.step)
-
-
-def persons(cut: DomainSplit) -> dict[str, Tensor]:
-    """Per domain the person behind every user: the matched people first, then the users of each domain alone."""
-    first = cut.matching.people
-    found = {}
-    for name, part in cut.parts.items():
-        numbers = np.full(part.users, -1)
-        numbers[cut.matching.users[name]] = cut.matching.numbers[name]
-        alone = np.flatnonzero(numbers < 0)
-        numbers[alone] = first + np.arange(len(alone))
-        first += len(alone)
-        found[name] = torch.from_numpy(numbers)
-    return found
-
-
-def _two(cut: DomainSplit) -> tuple[str, str]:
-    if len(cut.parts) != 2:
-        raise ConfedError(
-            f"etl is for two domains, this data has {len(cut.parts)} ({', '.join(cut.parts)}): give it one pair after "
-            "another, as papers do, or take etl-f, which is for any number"
-        )
-    first, second = cut.parts
-    return first, second

@@ -5,27 +5,15 @@ from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.registry import METHODS
 from confed.runs.settings import resolve
-from confed.testing import MethodConformance, tiny_domains
-from tests.methods.test_etl import pair
+from tests.methods.two_domains import TwoDomainConformance
 
 SMALL = {"dim": 6, "batch_size": 32, "learning_rate": 0.01, "init_deviation": 0.3}
 FEW = {"negatives": 15, "more_negatives": (), "cutoffs": (5, 10), "select_metric": "mrr@10"}
 
 
-class TestDOML(MethodConformance):
-    """Two domains in one place."""
-
+class TestDOML(TwoDomainConformance):
     method = "doml"
     options = SMALL
-
-    def cut(self):
-        return pair(tiny_domains.cut())
-
-    def cut_with_other_held_out_items(self):
-        return pair(tiny_domains.cut_with_other_held_out_items())
-
-    def test_everybody_takes_part_once(self):
-        assert self.trainer().round(1).participants == self.cut().users
 
 
 def test_defaults_are_those_of_the_specification():

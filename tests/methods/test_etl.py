@@ -2,8 +2,6 @@ import pytest
 import torch
 
 import confed
-from confed.data.domain_split import DomainSplit
-from confed.data.matching import match
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
 from confed.methods.central import JointMethod
@@ -12,13 +10,8 @@ from confed.methods.registry import METHODS
 from confed.methods.silo import SiloMethod
 from confed.models.autoencoder import AutoencoderSilo
 from confed.runs.settings import resolve
-from confed.testing import (
-    CompanyConformance,
-    FederatedConformance,
-    MethodConformance,
-    assert_equal_states,
-    tiny_domains,
-)
+from confed.testing import CompanyConformance, FederatedConformance, assert_equal_states
+from tests.methods.two_domains import TwoDomainConformance
 
 SMALL = {"dim": 6, "batch_size": 8, "local_epochs": 2, "learning_rate": 0.01, "init_deviation": 0.3}
 FEW = {"negatives": 15, "more_negatives": (), "cutoffs": (5, 10)}
@@ -73,31 +66,9 @@ class TestETLFC(CompanyConformance):
         assert any(not torch.equal(often.state()[name], value) for name, value in rarely.state().items())
 
 
-class TestETL(MethodConformance):
-    """Two domains in one place."""
-
+class TestETL(TwoDomainConformance):
     method = "etl"
     options = {key: value for key, value in SMALL.items() if key != "local_epochs"}
-
-    def cut(self):
-        return pair(tiny_domains.cut())
-
-    def cut_with_other_held_out_items(self):
-        return pair(tiny_domains.cut_with_other_held_out_items())
-
-    def test_everybody_takes_part_once(self):
-        assert self.trainer().round(1).participants == self.cut().users
-
-    def test_it_has_one_view_and_sends_nothing(self):
-        trainer = self.trainer()
-        assert (trainer.view, trainer.views) == ("global", ("global",))
-        assert self.chosen.upload_parts(self.terms(), self.cut()) == {}
-
-
-def pair(of):
-    """The first two domains of a split of three."""
-    parts = {name: of.parts[name] for name in ("a", "b")}
-    return DomainSplit(parts, match({name: part.user_ids for name, part in parts.items()}))
 
 
 def test_registered():

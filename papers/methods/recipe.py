@@ -54,7 +54,8 @@ ROUNDS = {"local-only": 50}
 PATIENCE = {"mf": 20, "neumf": 15, "lightgcn": 100, "pmlam": 15}
 """Evaluations without a gain after which the long central runs end.
 
-With 15, LightGCN ended on a plateau after 32 epochs with one seed, and after 389, 15 points higher, with another.
+With 15, LightGCN on MovieLens-100K under `strict` was best in epoch 32 with seed 2, and in 389, 15 points of HR@10
+higher, with seed 0.
 """
 COST = "cost"
 COST_ROUNDS = 3

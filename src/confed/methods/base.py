@@ -98,9 +98,9 @@ class Method(ABC):
     about: ClassVar[str | None] = None
     """What it does and where it deviates, if the docstring of its module leaves that to another."""
     domains: ClassVar[Literal["one", "several", "any"]]
+    """What data it is for: of one domain, of several, or of several as well as of one."""
     most_domains: ClassVar[int | None] = None
     """Of several, where there may not be any number of them."""
-    """What data it is for: of one domain, of several, or of several as well as of one."""
     config_class: ClassVar[type[MethodConfig]]
     has_clients: ClassVar[bool] = False
     """Whether there are clients and a server, who may be in different places."""

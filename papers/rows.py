@@ -17,12 +17,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def pair(
-    results: Sequence[Result], values: Callable[[Result], Mapping[str, float]] = lambda r: r, prefix: str = ""
+    results: Sequence[Result],
+    values: Callable[[Result], Mapping[str, float]] = lambda r: r,
+    prefix: str = "",
+    at: int = 10,
 ) -> str:
-    """Mean ± standard deviation over seeds of HR@10 / NDCG@10."""
+    """Mean ± standard deviation over seeds of HR / NDCG, of the ten best or as many."""
     if not results:
         return "–"
-    found = np.array([[values(r)[f"{prefix}hr@10"], values(r)[f"{prefix}ndcg@10"]] for r in results])
+    found = np.array([[values(r)[f"{prefix}{metric}@{at}"] for metric in ("hr", "ndcg")] for r in results])
     mean = [f"{m:.2f}" for m in found.mean(axis=0)]
     if len(found) > 1:
         mean = [f"{m} ± {s:.2f}" for m, s in zip(mean, found.std(axis=0, ddof=1), strict=True)]

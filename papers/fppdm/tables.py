@@ -18,9 +18,11 @@ from papers.fppdm.recipe import (
     COLD,
     DATASETS,
     DEFAULT_WEIGHTS,
+    LARGER,
     MAIN,
     PLANTED,
     RESULTS,
+    SCORES,
     SYNTHETIC,
     TRIED,
     WEIGHTS,
@@ -42,6 +44,9 @@ DOMAINS = {
     SYNTHETIC: ("a", "b", "c"),
 }
 HEADS = ("method", "seeds", "rounds")
+CUTOFFS = (5, 10)
+RANKINGS = {"99": "", "999": "neg999_", "all items": "full_"}
+"""What a held-out item is ranked against, and how its figures are called."""
 PAIRS = (
     ("FPPDM", "FPPDM, alone"),
     ("FPPDM++", "FPPDM++, alone"),
@@ -55,6 +60,7 @@ PAIRS = (
     (longer("FPPDM"), longer("FPPDM, alone")),
     (longer("FPPDM++"), longer("FPPDM")),
     (longer("FPPDM++"), "LightGCN, alone"),
+    *((name, "FPPDM") for name in SCORES),
 )
 SHOWN = {"alignment 0.02": "FPPDM++, alignment 0.02"}
 """A name that figure 4's own table need not say in full."""
@@ -89,6 +95,7 @@ def rows_of(
     dataset: str,
     protocol: str = "warm",
     prefixes: Sequence[str] = ("",),
+    cutoffs: Sequence[int] = (10,),
 ) -> list[list[str]]:
     """A row per method and view: name, seeds, rounds, and for every domain the figures under each ranking."""
     rows = []
@@ -96,7 +103,12 @@ def rows_of(
         found = select(results, name, dataset, protocol)
         for view in found[0]["views"] if found else ():
             shown = name if len(found[0]["views"]) == 1 else f"{name}, {view} view"
-            figures = [pair(found, of(domain, view), prefix) for domain in DOMAINS[dataset] for prefix in prefixes]
+            figures = [
+                pair(found, of(domain, view), prefix, at)
+                for domain in DOMAINS[dataset]
+                for prefix in prefixes
+                for at in cutoffs
+            ]
             rows.append([shown, str(len(found)), _rounds(found, view), *figures])
     return rows
 
@@ -112,22 +124,27 @@ def _span(numbers: Sequence[int]) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def main_table(dataset: str) -> Callable[[Sequence[Result]], str]:
+def main_table(dataset: str, prefix: str) -> Callable[[Sequence[Result]], str]:
+    """Every method under one ranking, at 5 and at 10."""
+
     def made(results: Sequence[Result]) -> str:
-        rows = rows_of(results, [*BASELINES, *MAIN], dataset, prefixes=("", "neg999_", "full_"))
-        heads = [f"{d}, {kind}" for d in DOMAINS[dataset] for kind in ("99", "999", "all items")]
-        return table([*HEADS, *heads], rows)
+        rows = rows_of(results, [*BASELINES, *MAIN], dataset, prefixes=(prefix,), cutoffs=CUTOFFS)
+        return table([*HEADS, *_at_cutoffs(dataset)], rows)
 
     return made
 
 
+def _at_cutoffs(*datasets: str) -> list[str]:
+    return [f"{domain}, at {at}" for dataset in datasets for domain in DOMAINS[dataset] for at in CUTOFFS]
+
+
 def published(results: Sequence[Result]) -> str:
-    """HR@10 / NDCG@10 as printed, on the domains we have."""
-    names = ("NeuMF", "PMLAM", "LightGCN", "FedMF", "FedGNN", "ETL", "FPPDM", "FPPDM++")
-    domains = [domain for dataset in DATASETS for domain in DOMAINS[dataset]]
-    return table(
-        ["published", *domains], [[name, *(printed(PUBLISHED[d][name][2:]) for d in domains)] for name in names]
-    )
+    """HR / NDCG as printed, at 5 and at 10, on the domains we have."""
+    domains = [domain for dataset in (*DATASETS, LARGER) for domain in DOMAINS[dataset]]
+    rows = [
+        [name, *(printed(PUBLISHED[d][name][k : k + 2]) for d in domains for k in (0, 2))] for name in PUBLISHED["book"]
+    ]
+    return table(["published", *_at_cutoffs(*DATASETS, LARGER)], rows)
 
 
 def comparisons(results: Sequence[Result]) -> str:
@@ -232,6 +249,21 @@ def groups(results: Sequence[Result]) -> str:
     return table(["method", "seeds", *(f"domain {d}" for d in DOMAINS[SYNTHETIC])], rows)
 
 
+def side_by_side(names: Sequence[str]) -> Callable[[Sequence[Result]], str]:
+    """Some methods on both data sets, against 99 items, each under its own view."""
+
+    def made(results: Sequence[Result]) -> str:
+        rows = []
+        for name in names:
+            found = {dataset: select(results, name, dataset) for dataset in DATASETS}
+            if any(found.values()):
+                seeds = " and ".join(str(len(of)) for of in found.values())
+                rows.append([name, seeds, *(pair(found[data], of(d)) for data in DATASETS for d in DOMAINS[data])])
+        return table(["", "seeds", *(d for data in DATASETS for d in DOMAINS[data])], rows)
+
+    return made
+
+
 def ablation(results: Sequence[Result]) -> str:
     names = [*(f"FPPDM++ ({v})" for v in ABLATION), "FPPDM", "FPPDM++"]
     return _one_seed(results, "variant", {name: name for name in names})
@@ -296,11 +328,17 @@ def larger(results: Sequence[Result]) -> str:
 
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fppdm/published": published,
-    **{f"fppdm/{dataset}": main_table(dataset) for dataset in DATASETS},
+    **{
+        f"fppdm/{dataset}, {ranking}": main_table(dataset, prefix)
+        for dataset in DATASETS
+        for ranking, prefix in RANKINGS.items()
+    },
     "fppdm/comparisons": comparisons,
     "fppdm/activity": activity,
     "fppdm/planted": planted,
     "fppdm/groups": groups,
+    "fppdm/scores": side_by_side(("FPPDM", *SCORES, "LightGCN, alone")),
+    "fppdm/couplings": side_by_side(("FPPDM++, coupling 0", "FPPDM++", "FPPDM++, coupling 1.7")),
     "fppdm/ablation": ablation,
     "fppdm/clusters": sweep(
         {("FPPDM++" if m == 15 else f"M = {m}"): f"M = {m}" for m in sorted({*CLUSTERS, 15})}, "table 4"

@@ -34,6 +34,10 @@ def zeros(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.zeros(shape, dtype=torch.float64)
 
 
+def ones(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.ones(shape, dtype=torch.float64)
+
+
 def glorot(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """Uniform, so that a matrix neither stretches nor shrinks what it is applied to (Glorot and Bengio 2010)."""
     return uniform((6.0 / sum(shape)) ** 0.5)(shape, generator)

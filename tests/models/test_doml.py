@@ -86,7 +86,7 @@ def test_a_step_is_adam_s_on_the_formula():
     loss = torch.zeros((), dtype=torch.float64)
     total, count = 0.0, 0
     for name in same.names:
-        users, items, labels = same._rows(name, 1)
+        users, items, labels = same.labelled(name, 4, 1)
         rows = zip(users.tolist(), items.tolist(), strict=True)
         logits = torch.stack([score(same, name, p[f"{name}.users"][u], p[f"{name}.items"][i], 0.03) for u, i in rows])
         losses = functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
@@ -118,7 +118,7 @@ def test_maps_begin_orthogonal_and_leaving_that_costs():
 def test_maps_are_learned():
     """Of people whose vectors in one domain are the other's, turned, the maps find how."""
     ours = fresh(learning_rate=0.05)
-    pairs = ours._pairs()
+    pairs = ours.known_to_both
     before = float(ours.aligned(pairs).detach())
     for number in range(1, 40):
         ours.train(number)
@@ -146,7 +146,9 @@ def test_rows_and_people_are_shared_out_among_the_steps():
     ours._step = spy
     ours.train(1)
     for name in ours.names:
-        assert sorted(seen[name]) == sorted(zip(*(column.tolist() for column in ours._rows(name, 1)), strict=True))
+        assert sorted(seen[name]) == sorted(
+            zip(*(column.tolist() for column in ours.labelled(name, 4, 1)), strict=True)
+        )
     assert len(seen["people"]) == len(set(seen["people"]))
     assert set(seen["people"]) == pairs_by_id(cut())
 
@@ -171,7 +173,7 @@ def test_cold_users_are_scored_with_the_map_of_their_other_vector():
 
 def test_nobody_in_common():
     ours = fresh(without_interactions(cut(), "b", set(cut().matching.users["b"].tolist())))
-    assert len(ours._pairs()) == 0
+    assert len(ours.known_to_both) == 0
     assert np.isfinite(ours.train(1))
 
 

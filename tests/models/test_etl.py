@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from confed.data.domain_split import DomainSplit, split_domains
+from confed.data.matching import match
 from confed.data.split import TrainingData
 from confed.data.synthetic_domains import synthetic_domains
 from confed.errors import ConfedError
@@ -58,6 +59,13 @@ def without_interactions(of, domain, users):
     training = TrainingData(part.items, rows, rows.unique())
     changed = replace(part, training=training)
     return DomainSplit({**of.parts, domain: changed}, of.matching)
+
+
+def without_matches(of):
+    """The same split, but nobody is known to both domains."""
+    return DomainSplit(
+        of.parts, match({name: [f"{name} {user}" for user in part.user_ids] for name, part in of.parts.items()})
+    )
 
 
 def draws(purpose):
@@ -120,7 +128,9 @@ class Plain:
 
 
 def gradients(loss, params):
-    return torch.autograd.grad(loss, list(params.values()), allow_unused=True, materialize_grads=True)
+    return torch.autograd.grad(
+        loss, list(params.values()), retain_graph=True, allow_unused=True, materialize_grads=True
+    )
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 5.0])

@@ -178,6 +178,12 @@ def _noise(note: dict[str, Any]) -> str:
     )
 
 
+def _release(promise: dict[str, Any]) -> str:
+    from confed.privacy.projection import in_words
+
+    return in_words(promise)
+
+
 def _caveats(summary: dict[str, Any]) -> Iterator[str]:
     """What is worth knowing before one believes the figures."""
     from confed.runs.verdict import verdict
@@ -213,6 +219,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
             console.print(f"upload of {of} in a round: {sizes}")
         for domain, note in summary.get("noise", {}).items():
             console.print(f"noise on what {domain} sent: {_noise(note)}")
+        if "release" in summary:
+            console.print(f"what each domain gave the other: {_release(summary['release'])}")
         for line in _caveats(summary):
             console.print(line)
         for one in summary.get("runs", [summary]):

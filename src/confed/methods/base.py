@@ -208,6 +208,10 @@ class Method(ABC):
         """What travels, and how it is judged, by default or by `view`, as plain data; of a method with clients."""
         return {}
 
+    def released(self, config: Any, cut: AnySplit) -> dict[str, Any]:
+        """What noise promises on data that is given away once, before training; empty where none is."""
+        return {}
+
     def upload_parts(self, terms: Terms, cut: AnySplit) -> dict[str, int]:
         """Bytes of the shared parameters that one client sends in a round: of item tables, of networks, of others; not
         of facts such as its loss, nor of a message's header. Of companies, the whole message of each.

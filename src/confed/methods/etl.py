@@ -11,6 +11,9 @@ the company's own means (`local`), and by the server's (`global`) as the second 
 anything. The weights λ_P and λ_C are those of FPPDM, although ℓ_R is larger here: a sum over all items of a domain
 where FPPDM has one softmax.
 
+Who is cold in a domain is scored by `etl` with the map of what the other domain sees in him; by the others with the
+embedding that ℓ_P has drawn to the server's mean (`local`), or with that mean (`global`).
+
 All three need steps: at first they learn how popular items are, and tell users apart only later. On Douban (book and
 music, 882 people, validation HR@10, seed 0; popularity has 33.8 / 28.7) etl-f leaves that plateau after some 15 rounds
 of 20 steps and is best near round 45 (43.7 / 38.4). `etl` takes four batches of 256 an epoch there, and after 200

@@ -8,6 +8,9 @@ and weights never leave; decisions.md "fppdm" and decisions.md "fppdm++".
 Variants: `alone` never exchanges anything; of FPPDM++ also `B` (points in place of distributions, no co-clustering) and
 `P` (points with co-clustering), figure 3 of the paper.
 
+Who is cold in a domain, a user it has no interactions of, is drawn to the server's distribution by ℓ_P alone
+(`local`), or scored with that distribution itself (`global`).
+
 Deviations from the paper, which leaves much open (D-35 to D-43): deviations are softplus(raw) + 1e-4; the positive
 stands in the denominator of ℓ_R, 10 negatives; ℓ_R is a mean over the batch's rows, ℓ_P and ℓ_C over its users
 (`models.preference` says what that does to their weights); λ_P is 0 in round 1; a user is averaged over the companies
@@ -39,6 +42,9 @@ class FPPDMConfig(PreferenceConfig):
     """Standard deviation of the initial vectors. On Douban 0.1 makes the first round the best, before any exchange."""
     common_start: bool = True
     """All companies begin with the same weights and the same rows of shared people, from a seed they agreed on."""
+    score: Literal["distance", "dot", "biased", "scaled", "normalised"] = "distance"
+    """How a user and an item are compared: by −D as printed; by the dot product of their points; by −D and a number of
+    the item; by −κ D with a learned κ; by the last, of points of length 1."""
     denominator: Literal["all", "paper"] = "all"
     """Of the metric loss: the positive and the negatives, or, as printed, the negatives alone (not bounded below)."""
 

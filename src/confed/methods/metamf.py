@@ -55,6 +55,8 @@ class MetaMFConfig(DeviceConfig):
     """Width of the generator's hidden layers."""
     rank: int = Field(default=8, ge=1)
     """Of the item tables that are made."""
+    init_deviation: float = Field(default=1.0, gt=0)
+    """Standard deviation of the initial vectors of clients; torch's own is 1."""
 
     def generator(self, items: int, layer: int) -> Generator:
         inner = {"inner": (self.dim, layer), "inner_bias": (layer,)}
@@ -92,6 +94,7 @@ class MetaMF(DeviceMethod):
             config.weight_decay,
             config.gradient_clip,
             config.clients_per_turn,
+            config.init_deviation,
         )
         return Pieces(
             backbone=backbone,

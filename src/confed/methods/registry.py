@@ -47,6 +47,9 @@ _CLASSES = {
     "ials": "ials.IALS",
     "etl": "etl.ETL",
     "doml": "doml.DOML",
+    "pricdr": "pricdr.PriCDR",
+    "cdrib": "cdrib.CDRIB",
+    "msdcr": "msdcr.MSDCR",
     "scalar": "scalar.ScalarControl",
     "local-only": "pfedrec.LocalOnly",
 }

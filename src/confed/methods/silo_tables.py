@@ -7,7 +7,7 @@ Every company trains 5 epochs a round with Adam; the server averages the rows of
 user. Published without details; this is the plainest reading. Scored with the server's rows (`global`), and with the
 company's own (`local`) as the second line. FedGNN's noise (clip 0.1, Laplace 0.2) is off, and the Gaussian mechanism of
 `upload_clip` and `upload_noise` stands in for it. The server begins with random rows, so that all companies start with
-the same idea of a person.
+the same idea of a person. Who is cold in a domain is scored there with the row that the other companies made of him.
 """
 
 from __future__ import annotations

@@ -62,6 +62,15 @@ class Model(JointModel):
         self.data = data
         self.seed = seed
         self.dtype: torch.dtype = getattr(torch, dtype)
+        self.strangers = torch.from_numpy(np.flatnonzero(data.positives.lengths == 0))
+        """Users of whom nothing is known: they have nothing to train on."""
+
+    def for_scoring(self, users: Tensor) -> Tensor:
+        """(users, …) of a model's own making; strangers have what the others have on average."""
+        if not len(self.strangers) or len(self.strangers) == len(users):
+            return users
+        known = torch.ones(len(users), dtype=torch.bool).index_fill_(0, self.strangers, False)
+        return users.index_copy(0, self.strangers, users[known].mean(dim=0).expand(len(self.strangers), -1))
 
     @property
     def users(self) -> int:

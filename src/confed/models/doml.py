@@ -19,7 +19,6 @@ that maps items is left out: no item is in both domains.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import torch
 from pydantic import Field
@@ -27,17 +26,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.data.domain_split import DomainSplit
-from confed.initial import Layers, linear_layer, normal, orthogonal, started, zeros
-from confed.models.base import JointModel, PointwiseConfig, labelled_rows
+from confed.initial import Layers, linear_layer, normal, orthogonal, zeros
+from confed.models.base import PointwiseConfig
 from confed.models.binary_rows import dropout_factors
-from confed.models.learner import Learned, Learner
-from confed.models.two_domains import persons, two_of
-from confed.random import Stream, keyed
+from confed.models.two_domains import Rows, TwoDomainModel, shared_out
+from confed.random import keyed
 from confed.scoring import Scorer
 
 _HIDDEN = 64
-Rows = tuple[Tensor, ...]
-"""Users, items, labels."""
 
 
 class DOMLConfig(PointwiseConfig):
@@ -53,32 +49,13 @@ class DOMLConfig(PointwiseConfig):
     """Share of the networks' hidden values that a step does not see."""
 
 
-class DOMLModel(Learned, JointModel):
+class DOMLModel(TwoDomainModel):
     """By domain users, items, a network, and the map to the other domain."""
 
     def __init__(self, config: DOMLConfig, cut: DomainSplit, seed: int, dtype: str) -> None:
-        self.names = two_of(cut, "doml")
+        super().__init__("doml", cut, seed, dtype)
         self.config = config
-        self.seed = seed
-        self.dtype: torch.dtype = getattr(torch, dtype)
-        self.data = {name: part.training for name, part in cut.parts.items()}
-        self.known = {name: torch.from_numpy(data.positives.lengths > 0) for name, data in self.data.items()}
-        of = persons(cut)
-        self.people = 1 + max(int(numbers.max()) for numbers in of.values())
-        self.shared = self._shared(of)
-        self.learner = Learner(started(seed, self._layers()), config.learning_rate, self.dtype)
-        self.params = self.learner.params
-        for value in self.params.values():
-            value.requires_grad_()
-
-    def _shared(self, of: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """By domain, the users of people whom both have, in the same order."""
-        places = {name: torch.full((self.people,), -1) for name in self.names}
-        for name, numbers in of.items():
-            places[name][numbers] = torch.arange(len(numbers))
-        first, second = places.values()
-        both = (first >= 0) & (second >= 0)
-        return {name: place[both] for name, place in places.items()}
+        self.begin(self._layers(), config.learning_rate)
 
     def _layers(self) -> Layers:
         dim = self.config.dim
@@ -91,37 +68,19 @@ class DOMLModel(Learned, JointModel):
             layers |= {f"{name}.map": ((dim, dim), orthogonal), f"{name}.map_bias": ((dim,), zeros)}
         return layers
 
-    @property
-    def users(self) -> int:
-        return self.people
-
-    @property
-    def outcomes(self) -> int:
-        return max(data.items for data in self.data.values())
-
     def train(self, number: int) -> float:
         """The mean loss of all rows, each before the step it takes part in; the other terms are not in it."""
-        rows = {name: self._rows(name, number) for name in self.names}
+        rows = {name: self.labelled(name, self.config.train_negatives, number) for name in self.names}
         count = sum(len(labels) for *_, labels in rows.values())
         steps = max(math.ceil(count / self.config.batch_size), 1)
-        pairs = self._pairs()
+        pairs = self.known_to_both
         order = torch.randperm(len(pairs), generator=keyed(self.seed, "people", number))
         total = 0.0
         for step in range(steps):
-            share = {name: _share(of, step, steps) for name, of in rows.items()}
-            (people,) = _share((order,), step, steps)
+            share = {name: shared_out(of, step, steps) for name, of in rows.items()}
+            (people,) = shared_out((order,), step, steps)
             total += self._step(share, pairs[people], keyed(self.seed, "dropout", number, step))
         return total / count
-
-    def _rows(self, name: str, number: int) -> Rows:
-        draws, shuffle = (Stream.of(self.seed, f"{purpose} {name}", number) for purpose in ("negatives", "shuffle"))
-        return labelled_rows(self.data[name], self.config.train_negatives, draws, shuffle, self.dtype)
-
-    def _pairs(self) -> Tensor:
-        """(people, 2): the users of those who have something to train on in both domains."""
-        first, second = (self.shared[name] for name in self.names)
-        both = self.known[self.names[0]][first] & self.known[self.names[1]][second]
-        return torch.stack([first[both], second[both]], dim=1)
 
     def _step(self, rows: dict[str, Rows], pairs: Tensor, draws: torch.Generator) -> float:
         """One step of Adam; the sum of the rows' losses before it."""
@@ -158,7 +117,7 @@ class DOMLModel(Learned, JointModel):
 
     def logits(self, name: str, users: Tensor, items: Tensor, draws: torch.Generator | None = None) -> Tensor:
         """Scores in domain `name` of vectors (…, d); the axes in front of d broadcast."""
-        share, other = self.config.transfer, self._other(name)
+        share, other = self.config.transfer, self.other(name)
         there = self._network(other, self.mapped(name, users), items, draws)
         return (1.0 - share) * self._network(name, users, items, draws) + share * there
 
@@ -177,17 +136,13 @@ class DOMLModel(Learned, JointModel):
             return hidden
         return hidden * dropout_factors(hidden.shape, self.config.dropout, draws, hidden.dtype)
 
-    def _other(self, name: str) -> str:
-        return self.names[1 - self.names.index(name)]
-
     @torch.no_grad()
     def vectors(self, name: str) -> Tensor:
         """(users, d) of a domain; of cold users those of the other domain, mapped."""
-        other = self._other(name)
-        here, there = self.shared[name], self.shared[other]
-        cold = ~self.known[name][here] & self.known[other][there]
+        other = self.other(name)
+        here, there = self.cold(name)
         found = self.params[f"{name}.users"].detach().clone()
-        found[here[cold]] = self.mapped(other, self.params[f"{other}.users"][there[cold]])
+        found[here] = self.mapped(other, self.params[f"{other}.users"][there])
         return found
 
     def scorer_of(self, domain: str) -> Scorer:
@@ -201,10 +156,3 @@ class DOMLModel(Learned, JointModel):
 
     def values_of(self, domain: str) -> int:
         return max(self.config.dim, _HIDDEN) * self.data[domain].items
-
-
-def _share(rows: tuple[Tensor, ...], step: int, steps: int) -> tuple[Tensor, ...]:
-    """The part of all rows that is for one of `steps` steps."""
-    length = len(rows[0])
-    first, last = step * length // steps, (step + 1) * length // steps
-    return tuple(column[first:last] for column in rows)

@@ -8,11 +8,11 @@
 
 All sums run over the people of a batch and, for reconstructions, over items. Every third batch trains the
 discriminators (SGD), the others the model (Adam). Both optimisers add weight decay to the gradient of the sum, as
-torch's do. A round is an epoch. Scores are the domain's own decoder's, Dec_x(z_x) and Dec_y(z_y).
+torch's do. A round is an epoch. Scores are the domain's own decoder's, Dec_x(z_x) and Dec_y(z_y); of a cold user, whom
+only the other domain knows, they are those across.
 
 A person is everybody whom one of the domains has. Somebody without training interactions in a domain is not known
-there: his row is not a row of dislikes, so only the terms of the other domain count for him, and none across. In
-scoring his row is empty, and e_u alone speaks for him.
+there: his row is not a row of dislikes, so only the terms of the other domain count for him, and none across.
 
 ETL is for two domains; of more, pairs are taken, each by itself (D-31).
 
@@ -218,7 +218,10 @@ class ETLModel(JointModel):
     @torch.no_grad()
     def scorer_of(self, domain: str) -> Scorer:
         """Of the users of a domain, by its own numbers."""
-        latent = torch.relu(self.features(domain, self.persons[domain]))
+        people, (other,) = self.persons[domain], (name for name in self.names if name != domain)
+        latent = torch.relu(self.features(domain, people))
+        cold = ~self.known[domain][people] & self.known[other][people]
+        latent[cold] = self.mapped(torch.relu(self.features(other, people[cold])), other)
 
         @torch.no_grad()
         def score(clients: Tensor) -> Tensor:

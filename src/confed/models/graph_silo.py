@@ -9,6 +9,9 @@ applied to the rows of the batch only: all that the last pass makes, and where t
 kept in blocks of 64 columns, each a parameter: a pass over the graph reads rows all over the table, and half a table
 stays in the cache where a whole one does not.
 
+Other scores than −D(u, i), of the same points (`score`): their dot product; −D + b_i with a number of every item; −κ D
+with a learned κ; and the same of points that were brought to length 1.
+
 The paper's sum in the denominator leaves the positive out, and then the loss has no lower bound: pushing negatives away
 lowers it for ever (D-36; `denominator = "paper"`).
 """
@@ -21,6 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from confed.data.negatives import draw_negatives
 from confed.data.split import TrainingData
@@ -77,16 +81,37 @@ class GraphSilo(PreferenceSilo):
         nodes = torch.cat([distinct, batch.unheard, listed + self.data.users])
         encoded = self.encode(nodes)
         of_users, unheard, of_items = torch.split(encoded, [len(distinct), len(batch.unheard), len(listed)])
-        rating = metric_loss(of_users, of_items, user_of, item_of, whole=self.config.denominator == "all")
+        rating = self.rating(of_users, of_items, user_of, item_of, listed)
         self.step(rating + self.pulled(batch, distinct, of_users, unheard))
         return float(rating.detach())
+
+    def rating(self, users: Tensor, items: Tensor, user_of: Tensor, item_of: Tensor, listed: Tensor) -> Tensor:
+        """ℓ_R: of pair (b, j), user_of[b] among the points `users`, item_of[b, j] among `items`, which are `listed`."""
+        whole = self.config.denominator == "all"
+        if self.config.score == "distance":
+            return metric_loss(users, items, user_of, item_of, whole=whole)
+        user, item = users.index_select(0, user_of)[:, None], functional.embedding(item_of, items)
+        scores = self._adjusted(self._compared(user, item), listed[item_of])
+        return (torch.logsumexp(scores if whole else scores[:, 1:], dim=1) - scores[:, 0]).mean()
+
+    def _compared(self, users: Tensor, items: Tensor) -> Tensor:
+        if self.config.score == "dot":
+            return (users * items).sum(dim=-1)
+        return -(users - items).square().sum(dim=-1)
+
+    def _adjusted(self, scores: Tensor, items: Tensor) -> Tensor:
+        """Scores of items (by their numbers) with what is learned beside the points."""
+        if self.config.score == "biased":
+            return scores + self.params["bias"][items]
+        return scores * self.params["scale"].exp() if "scale" in self.params else scores
 
     def encode(self, nodes: Tensor | None = None) -> Tensor:
         """Points of the distinct `nodes` asked for, or of all."""
         passage = self.graph.whole() if nodes is None else self.graph.around(nodes)
         rows = torch.cat([self._smoothed(block, passage) for block in range(len(_blocks(self.config.dim)))], dim=1)
         raw = rows @ self._stacked("deviation") if self.config.distributions else None
-        return points(rows @ self._stacked("mean"), raw)
+        found = points(rows @ self._stacked("mean"), raw)
+        return functional.normalize(found, dim=1) if self.config.score == "normalised" else found
 
     def _smoothed(self, block: int, passage: Passage) -> Tensor:
         table = self.params[f"nodes_{block}"]
@@ -100,10 +125,13 @@ class GraphSilo(PreferenceSilo):
         return self.encode()[: self.data.users]
 
     def item_scorer(self, users: Tensor) -> Scorer:
-        items = self.encode()[self.data.users :].detach()
+        items, numbers = self.encode()[self.data.users :].detach(), torch.arange(self.data.items)
 
+        @torch.no_grad()
         def score(clients: Tensor) -> Tensor:
-            return -squared_distances(users.index_select(0, clients), items)
+            rows = users.index_select(0, clients)
+            found = rows @ items.T if self.config.score == "dot" else -squared_distances(rows, items)
+            return self._adjusted(found, numbers)
 
         return score
 
@@ -125,7 +153,14 @@ def _start(config: Any, data: TrainingData, shared: Shared, seed: int) -> dict[s
         for layer in range(config.layers):
             of = shared.seed if config.common_start else seed
             params[f"{stack}_{layer}"] = initial(of, f"{stack}_{layer}", (config.dim, config.dim), glorot)
-    return params
+    return params | _beside(config.score, data.items)
+
+
+def _beside(score: str, items: int) -> dict[str, Tensor]:
+    """What a score has beside points, which stays in the company."""
+    if score == "biased":
+        return {"bias": torch.zeros(items, dtype=torch.float64)}
+    return {"scale": torch.zeros((), dtype=torch.float64)} if score in ("scaled", "normalised") else {}
 
 
 def _blocks(dim: int) -> list[int]:

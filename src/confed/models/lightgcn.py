@@ -10,6 +10,8 @@ regulariser acts on layer-0 rows. Deviations: width 32, as Fed3CR compares with 
 pairs are one edge; negatives come from outside `TrainingData.excluded`, so the protocol decides whether they
 avoid the held-out items, where the official sampler avoids training items only, which is `strict`.
 
+A user without edges, a cold one, is scored with the mean of all others' E_u.
+
 E is linear in E⁰ and Â is symmetric, so the gradient of E⁰ is that of E propagated in the same way: no
 autograd.
 """
@@ -106,7 +108,7 @@ class LightGCNModel(EpochModel):
 
     def scorer(self) -> Scorer:
         nodes = self._smoothed()
-        return dot_scorer(nodes[: self.data.users], nodes[self.data.users :])
+        return dot_scorer(self.for_scoring(nodes[: self.data.users]), nodes[self.data.users :])
 
     def item_vectors(self) -> Tensor:
         return self._smoothed()[self.data.users :]

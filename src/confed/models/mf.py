@@ -10,6 +10,8 @@ give no loss, and we take cross-entropy without biases (D-7). Negatives come fro
 The gradient is written out, ∂/∂P[u] = (σ(s) − y) / B · Q[i] and likewise for Q, and an epoch is one compiled loop. Adam
 moves every row in every step, by momentum where the batch has none of it; here a row makes up for these steps when it
 is looked up next, so that a batch touches its own rows only.
+
+Who has nothing to train on, a cold user, is scored with the mean of all others' vectors.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class MFModel(PointwiseModel):
         return loss
 
     def scorer(self) -> Scorer:
-        return dot_scorer(self.params["users"].clone(), self.params["items"])
+        return dot_scorer(self.for_scoring(self.params["users"]).clone(), self.params["items"])
 
     def item_vectors(self) -> Tensor:
         return self.params["items"]

@@ -9,7 +9,8 @@ from the official code: both branches have width d and the tower is [2d, d, d/2,
 width 8); the hidden layers start uniform in ±1/√fan_in as in torch; no pre-training of the branches; the
 reported epoch is the protocol's choice (officially the best on the test set). As there, the output layer
 starts Lecun-uniform with bias 0. Negatives come from outside `TrainingData.excluded`, so the protocol decides
-whether they avoid the held-out items; officially they do not.
+whether they avoid the held-out items; officially they do not. Who has nothing to train on, a cold user, is scored with
+the means of all others' vectors.
 """
 
 from __future__ import annotations
@@ -93,10 +94,11 @@ class NeuMFModel(PointwiseModel):
 
     def scorer(self) -> Scorer:
         items = {branch: self.params[f"{branch}_items"] for branch in self.branches}
+        rows = {branch: self.for_scoring(self.params[f"{branch}_users"].detach()) for branch in self.branches}
 
         @torch.no_grad()
         def score(clients: Tensor) -> Tensor:
-            users = {branch: rows[:, None] for branch, rows in self._look_up("users", clients).items()}
+            users = {branch: table.index_select(0, clients)[:, None] for branch, table in rows.items()}
             return self.logits(users, items)
 
         return score

@@ -31,6 +31,9 @@ against it is an inner step that goes too far: with α = 0.001 margins explode (
 validation items of amazon-game-video, each domain alone (`warm`, d = 50, 20 epochs, seed 0), α = 1 has HR@10 / NDCG@10
 of 32.4 / 18.9 and 45.2 / 29.1, α = 10 has 34.1 / 20.3 and 48.2 / 31.1.
 
+Who has nothing to train on, a cold user, is scored with the mean of all others' points [μ ; σ], the barycentre of their
+Gaussians.
+
 Deviations: an epoch takes at most as many pairs of users, and of items, as there are training interactions, so that
 dense data, where everybody is nearly everybody's neighbour, costs a fifth more and not many times more; where there are
 more, that many are drawn anew each epoch. The third element is neither the anchor nor a neighbour of it. Who has no
@@ -434,7 +437,7 @@ class PMLAMModel(EpochModel):
     def scorer(self) -> Scorer:
         """−W² = 2 x_u · x_i − |x_u|² − |x_i|², with points as vectors x."""
         points = points_of(self.params["gaussians"]).flatten(1)
-        users, items = points[: self.data.users], points[self.data.users :]
+        users, items = self.for_scoring(points[: self.data.users]), points[self.data.users :]
         columns, squared = items.T, items.square().sum(dim=1)
 
         def score(clients: Tensor) -> Tensor:

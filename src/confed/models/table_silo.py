@@ -2,6 +2,8 @@
 
 Before local training the rows of shared users become what the server sent, afterwards they are sent back (D-32). The
 model is whatever steps its parameters by epochs and keeps users in the first rows of one table.
+
+A user whom the company has nothing of but hears about, a cold one, is scored with the row that it was sent.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from confed.models.base import EpochModel
@@ -25,6 +28,8 @@ class TableSilo(Silo):
         self.table = model.params[table]
         self.local_epochs = local_epochs
         self.hidden = model.hidden
+        told_of = torch.isin(model.strangers, shared.users)
+        model.strangers = model.strangers[~told_of]
 
     def train(self, number: int, received: Rows | None) -> float:
         self._take(received)

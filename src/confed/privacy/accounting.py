@@ -27,12 +27,11 @@ DELTA = 1e-5
 ASSUMED = "as if it was sent in every round, each time with fresh noise; nothing is claimed for rounds without it"
 
 
-def require_accounting() -> None:
+def require_accounting(what: str = "noise on uploads", instead: str = "leave upload_clip and upload_noise out") -> None:
     """Noise whose promise nobody can name is not added."""
     if find_spec("dp_accounting") is None:
         raise ConfedError(
-            "noise on uploads is accounted for by the package dp-accounting: pip install 'confed[privacy]', or leave "
-            "upload_clip and upload_noise out"
+            f"{what} is accounted for by the package dp-accounting: pip install 'confed[privacy]', or {instead}"
         )
 
 

@@ -7,6 +7,7 @@ from confed.analysis.preferences import preference_maps
 from confed.analysis.rounds import Curves, Levels
 from confed.analysis.run import Run
 from confed.privacy.accounting import accounted, in_words
+from confed.privacy.projection import in_words as in_words_of_release
 from confed.report.section import Picture, Section
 from confed.report.training import POPULARITY, noted, on_test_items, quality
 
@@ -42,6 +43,16 @@ def noise(run: Run) -> Section | None:
     )
     pictures = [Picture.of(lengths_sent(history)), Picture.of(clipped_shares(history))]
     return Section("Noise on what companies send", text, pictures)
+
+
+def release(run: Run) -> Section | None:
+    if "release" not in run.summary:
+        return None
+    text = (
+        f"Before training, once: the rows of the people both have, as {in_words_of_release(run.summary['release'])}. "
+        "One interaction is one entry of these rows; a person with many is hidden less."
+    )
+    return Section("What the domains gave each other", text, [])
 
 
 def preferences(run: Run) -> Section | None:

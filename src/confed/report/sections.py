@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import plotly.graph_objects as go
 
 from confed.analysis.run import Run
-from confed.report.companies import domains, noise, preferences
+from confed.report.companies import domains, noise, preferences, release
 from confed.report.groups import elbow, groups, items, users
 from confed.report.section import Section
 from confed.report.training import costs, learning
@@ -18,6 +18,7 @@ _MAKERS: tuple[Callable[[Run], Section | None], ...] = (
     domains,
     costs,
     noise,
+    release,
     preferences,
     groups,
     elbow,

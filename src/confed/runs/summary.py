@@ -61,6 +61,7 @@ def summarise(experiment: Experiment, folder: RunFolder, progress: Progress, lin
         "download_bytes": totals["download_bytes"],
         "upload_parts": experiment.method.upload_parts(experiment.terms, experiment.cut),
         **_of_the_noise(lines),
+        **_of_the_release(experiment),
         **_of_the_cut(experiment.cut),
         **_of_the_yardstick(experiment, folder, view),
         "pace": pace(settings.method_options),
@@ -73,6 +74,12 @@ def _of_the_noise(lines: list[Line]) -> dict[str, Any]:
     """By client, or of everybody: what was added, and what that promises of all rounds together."""
     notes = lines[-1].get("server", {}).get("noise", {})
     return {"noise": {who: accounted(note, len(lines)) for who, note in notes.items()}} if notes else {}
+
+
+def _of_the_release(experiment: Experiment) -> dict[str, Any]:
+    """What was given away before training, and what its noise promises."""
+    found = experiment.method.released(experiment.terms.config, experiment.cut)
+    return {"release": found} if found else {}
 
 
 def _unmeasured(experiment: Experiment) -> dict[View, Any]:

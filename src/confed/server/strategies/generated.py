@@ -24,24 +24,29 @@ _VECTORS, _FIRST, _SECOND, _STEPS = "vectors", "first", "second", "steps"
 
 
 class Generated(Strategy[OpenUploads]):
-    """`turn`: so many clients take part at once. Decay is that of Adam: a part of the gradient."""
+    """`turn`: so many clients take part at once. Decay is that of Adam: a part of the gradient. `deviation` is that
+    of the vectors at their start.
+    """
 
     needs: ClassVar[Needs] = "individual"
     moves: ClassVar[bool] = True
 
-    def __init__(self, generator: Generator, rate: float, decay: float, clip: float, turn: int) -> None:
+    def __init__(
+        self, generator: Generator, rate: float, decay: float, clip: float, turn: int, deviation: float = 1.0
+    ) -> None:
         self.generator = generator
         self.rate = rate
         self.decay = decay
         self.clip = clip
         self.at_once = turn
+        self.deviation = deviation
         self.names = (generator.table[0], *(name for part in generator.parts for name in part))
         self.plan: Mapping[str, Over] = {}
         self.uploads = frozenset({*self.names, "loss"})
 
     def start(self, shared: Mapping[str, Tensor], ids: Tensor, seed: int) -> None:
         dtype = shared[self.names[0]].dtype
-        layers = {_VECTORS: ((len(ids), self.generator.width), normal(1.0)), **self.generator.layers()}
+        layers = {_VECTORS: ((len(ids), self.generator.width), normal(self.deviation)), **self.generator.layers()}
         self._params = {name: value.to(dtype) for name, value in started(seed, layers).items()}
         self._first, self._second = (
             {name: torch.zeros_like(value) for name, value in self._params.items()} for _ in range(2)

@@ -1,12 +1,16 @@
 import pytest
 import torch
 
-from confed.initial import glorot, initial, normal, orthogonal, uniform, zeros
+from confed.initial import glorot, initial, normal, ones, orthogonal, uniform, zeros
 
 
 @pytest.mark.parametrize(("draw", "deviation"), [(normal(0.3), 0.3), (uniform(0.6), 0.6 / 3**0.5), (zeros, 0.0)])
 def test_deviations(draw, deviation):
     assert float(initial(0, "x", (200, 100), draw).std()) == pytest.approx(deviation, rel=0.02)
+
+
+def test_ones():
+    assert initial(0, "x", (2, 3), ones).tolist() == [[1.0] * 3] * 2
 
 
 def test_glorot_keeps_the_length_of_what_it_is_applied_to():

@@ -26,6 +26,14 @@ def test_take_and_unique(rows, data):
     assert [unique[r].tolist() for r in range(len(rows))] == [sorted(set(row)) for row in rows]
 
 
+@given(rows_of_items)
+def test_transposed_rows_have_the_rows_of_every_value(rows):
+    found = Ragged.of(rows).unique().transposed(20)
+    assert [found[value].tolist() for value in range(20)] == [
+        [r for r, row in enumerate(rows) if value in row] for value in range(20)
+    ]
+
+
 def test_group_keeps_order_within_a_row():
     ragged = Ragged.group(np.array([1, 0, 1, 1]), np.array([9, 8, 3, 5]), rows=3)
     assert [ragged[r].tolist() for r in range(3)] == [[8], [9, 3, 5], []]

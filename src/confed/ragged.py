@@ -71,6 +71,10 @@ class Ragged:
         _unique(self.offsets, self.values, offsets, values)
         return Ragged(offsets, values[: offsets[-1]].copy())
 
+    def transposed(self, columns: int) -> Ragged:
+        """By value, of which there are `columns`, the rows that have it."""
+        return Ragged.group(self.values, self.row_of, columns)
+
     def outside(self, row: Ints, rank: Ints) -> Ints:
         """The `rank`-th number from 0 (counting from 0) that is NOT in row `row`; rows are `unique`."""
         answer = np.empty_like(rank)

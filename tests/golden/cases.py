@@ -39,6 +39,7 @@ GENTLE: dict[str, dict[str, Any]] = {
     "fedrap": {"learning_rate": 0.05, "item_rate": 1.0, "local_epochs": 3},
     "fedpergnn": {"history": 5, "neighbours": 3, "clients_per_turn": 9},
     "metamf": {"memory": 6, "hidden": 8, "rank": 3, "clients_per_turn": 7},
+    "pricdr": {"projected": 8},
 }
 """Steps that are meant for thousands of items, and explode where there are few; and sizes that are."""
 FURTHER: dict[str, list[dict[str, Any]]] = {

@@ -20,7 +20,8 @@ def test_defaults_are_those_of_the_specification():
     config = METHODS["cdrib"].config("douban", {})
     told = {"dim": 128, "learning_rate": 0.001, "batch_size": 1024, "dropout": 0.3, "weight_decay": 5e-4, "layers": 3}
     assert config.model_dump(include=set(told)) == told
-    assert (config.bottleneck, config.train_negatives, METHODS["cdrib"].rounds) == (1.5, 1, 100)
+    assert (config.bottleneck, config.train_negatives, config.init_deviation) == (1.5, 1, 1.0)
+    assert METHODS["cdrib"].rounds == 100
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ ACROSS = {
     "etl-fc": {"dim": 4, "clusters": 3},
     "etl": {"dim": 4, "batch_size": 16},
     "doml": {"dim": 4, "batch_size": 64, **BOLD},
-    "pricdr": {"dim": 4, "projected": 8, "column_epsilon": 500.0},
+    "pricdr": {"dim": 4, "projected": 8, "column_epsilon": 100.0},
     "cdrib": {"dim": 4, "batch_size": 64, **BOLD},
     "msdcr": {"dim": 4, "batch_size": 64},
 }

@@ -21,7 +21,7 @@ def test_defaults_are_those_of_the_specification():
     config = METHODS["msdcr"].config("douban", {})
     told = {"dim": 32, "learning_rate": 0.001, "batch_size": 256, "weight_decay": 0.001, "history": 12}
     assert config.model_dump(include=set(told)) == told
-    assert METHODS["msdcr"].rounds == 50
+    assert (config.judging, METHODS["msdcr"].rounds) == (1 / 256, 50)
 
 
 @pytest.mark.parametrize(

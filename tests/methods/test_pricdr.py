@@ -1,3 +1,5 @@
+import importlib.util
+
 import pytest
 
 import confed
@@ -7,6 +9,7 @@ from confed.methods.registry import METHODS
 from confed.runs.settings import resolve
 from tests.methods.test_doml import FEW
 from tests.methods.two_domains import TwoDomainConformance
+from tests.models.test_etl import cut, without_matches
 
 SMALL = {"dim": 6, "batch_size": 8, "learning_rate": 0.01, "projected": 8, "column_epsilon": 50.0}
 
@@ -26,7 +29,11 @@ def test_defaults_are_those_of_the_specification():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"column_epsilon": 0.0}, "column_epsilon = 0"), ({"scale": "two"}, "scale = 'two'"), ({"layers": 2}, "layers")],
+    [
+        ({"column_epsilon": 1000.0}, "column_epsilon = 1000"),
+        ({"scale": "two"}, "scale = 'two'"),
+        ({"layers": 2}, "layers"),
+    ],
 )
 def test_impossible_options_are_named(options, message):
     with pytest.raises(ConfedError, match=message):
@@ -43,3 +50,18 @@ def test_a_run_from_data_to_what_was_promised(protocol, tmp_path):
     assert promise["delta"] == pytest.approx(1 / people) and promise["columns"] == 8
     assert 50.0 < promise["epsilon"] <= 8 * 50.0
     assert "What the domains gave each other" in run.report().read_text("utf-8")
+
+
+def test_without_the_package_that_accounts_nothing_is_released(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "confed.privacy.accounting.find_spec",
+        lambda name: None if name == "dp_accounting" else importlib.util.find_spec(name),
+    )
+    with pytest.raises(ConfedError, match=r"pip install 'confed\[privacy\]'.*take another method"):
+        confed.run("pricdr", "synthetic:domains=2,users=40,items=60", rounds=1, options=SMALL, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_nobody_in_common_is_no_release():
+    method = METHODS["pricdr"]
+    assert method.released(method.config("tiny", SMALL), without_matches(cut())) == {}

@@ -44,12 +44,12 @@ def plain(ours, name):
         nodes, layers = p[f"{name}.{side}"], []
         for layer in range(3):
             at = f"{name}.{side}.{layer}"
-            there = functional.leaky_relu(means[other] @ nodes @ p[f"{at}.out"], 0.1)
-            heads = [
-                torch.cat([means[side] @ there @ p[f"{at}.back{h}"], nodes], dim=1) @ p[f"{at}.union{h}"].T
-                + p[f"{at}.union{h}_bias"]
-                for h in (("", "_raw") if layer == 2 else ("",))
-            ]
+            there = functional.leaky_relu(means[other] @ nodes @ p[f"{at}.out"] + p[f"{at}.out_bias"], 0.1)
+            heads = []
+            for h in ("", "_raw") if layer == 2 else ("",):
+                back = means[side] @ there @ p[f"{at}.back{h}"] + p[f"{at}.back{h}_bias"]
+                both = torch.cat([functional.leaky_relu(back, 0.1), nodes], dim=1)
+                heads.append(both @ p[f"{at}.union{h}"].T + p[f"{at}.union{h}_bias"])
             nodes = torch.relu(heads[0])
             layers.append(nodes)
         found[side] = torch.cat([*layers[:2], heads[0]], dim=1), heads
@@ -139,6 +139,35 @@ def test_training_draws_and_scoring_does_not():
     one, other = (ours.encode("a", keyed("d", k))[0]["users"] for k in range(2))
     assert not torch.equal(one, other)
     torch.testing.assert_close(ours.encode("a")[0]["users"], fresh().encode("a")[0]["users"])
+
+
+@pytest.mark.parametrize("negatives", [1, 3])
+def test_a_step_is_one_of_adam_over_all_terms(negatives):
+    """The mean over positives, the mean over each of their negatives, and what is beside the rows."""
+    ours, same = (fresh(batch_size=100_000, train_negatives=negatives, weight_decay=0.01) for _ in range(2))
+    rows = {name: same.labelled(name, negatives, 1) for name in same.names}
+    losses, loss = same.losses(rows, keyed(5, "step", 1, 0))
+    for (_, _, labels), found in zip(rows.values(), losses, strict=True):
+        loss = loss + found[labels == 1].mean() + negatives * found[labels == 0].mean()
+    adam = torch.optim.Adam(list(same.params.values()), lr=0.01, weight_decay=0.01, foreach=False)
+    loss.backward()
+    adam.step()
+    assert ours.train(1) == pytest.approx(float(torch.cat(losses).detach().mean()))
+    for name, value in ours.params.items():
+        torch.testing.assert_close(value, same.params[name], rtol=1e-6, atol=1e-8)
+
+
+def test_beside_the_rows_are_both_divergences_and_the_contrast():
+    """Recomputed from the same draws."""
+    ours = fresh()
+    _, others = ours.losses({name: ours.labelled(name, 1, 1) for name in ours.names}, keyed("l"))
+    draws = keyed("l")
+    encoded = [ours.encode(name, draws) for name in ours.names]
+    pairs = ours.known_to_both
+    (first, a), (second, b) = encoded
+    contrast = ours.contrast(first["users"][pairs[:, 0]], second["users"][pairs[:, 1]], draws)
+    torch.testing.assert_close(others, a + b + contrast)
+    assert float(contrast.detach()) > 0
 
 
 @pytest.mark.parametrize("known_by", ["other", "both"])

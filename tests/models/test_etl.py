@@ -314,16 +314,21 @@ def test_serving_takes_the_model_without_its_discriminators():
         assert not found.requires_grad
 
 
-def test_cold_users_are_scored():
+def test_cold_users_are_scored_across():
+    """Dec_x(z_y Wᵀ) and Dec_y(z_x W)."""
     of = split_domains(data(overlap=1.0), COLD, 0)
     served = fresh(of)
     served.load_serving(trained(of=of).serving_state())
-    for name, part in of.parts.items():
-        cold = np.flatnonzero(part.training.positives.lengths == 0)
+    plain, params = Plain(served), served.params
+    for name, other in zip(served.names, reversed(served.names), strict=True):
+        cold = np.flatnonzero(of.parts[name].training.positives.lengths == 0)
         assert len(cold)
         scores = served.scorer_of(name)(torch.from_numpy(cold))
-        assert bool(scores.isfinite().all())
-        assert scores.shape == (len(cold), part.items)
+        for place, user in enumerate(cold.tolist()):
+            latent = torch.relu(plain.feature(other, int(served.persons[name][user])))
+            there = latent @ (params["map"].T if name == served.names[0] else params["map"])
+            expected = params[f"{name}.output"] @ there + params[f"{name}.output_bias"]
+            torch.testing.assert_close(scores[place], expected.detach())
 
 
 def test_identical_people_stay_finite():

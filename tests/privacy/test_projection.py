@@ -50,10 +50,23 @@ def test_a_column_of_one_row_hides_its_entry(epsilon):
 
 
 def told(one, other, epsilon):
-    """P(loss > ε) under the first normal distribution of mean 0: no less than the δ of that ε."""
+    """The least δ of that ε: P(loss > ε) under the first normal distribution, less e^ε times that under the second."""
     slope = (1 / other - 1 / one) / 2
-    bound = (epsilon - 0.5 * math.log(other / one)) / slope / one  # of y² / one, which is chi-square
-    return chi2.sf(bound, 1) if slope > 0 else chi2.cdf(bound, 1)
+    bound = (epsilon - 0.5 * math.log(other / one)) / slope  # of y², which is one of chi-square
+    tail = chi2.sf if slope > 0 else chi2.cdf
+    return tail(bound / one, 1) - math.exp(epsilon) * tail(bound / other, 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 4.0])
+def test_the_entry_that_is_told_most_is_near_the_noise_and_a_quarter_of_the_noise_tells_it(epsilon):
+    ours = Projection(1, epsilon, 2e-6)
+
+    def most_told(noise):
+        entries = noise * np.linspace(0.1, 10, 400)
+        return max(told((x + 1) ** 2 + noise**2, x**2 + noise**2, epsilon) for x in entries)
+
+    assert most_told(ours.noise) <= ours.column_delta == 1e-6
+    assert most_told(0.25 * ours.noise) > ours.column_delta
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 4.0, 64.0])

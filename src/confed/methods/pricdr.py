@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from confed.data.domain_split import DomainSplit
 from confed.data.shares import AnySplit
+from confed.methods.base import Terms
 from confed.methods.central import JointMethod
 from confed.models import pricdr
 from confed.models.pricdr import PriCDRConfig, PriCDRModel
@@ -33,5 +34,11 @@ class PriCDR(JointMethod):
 
     def released(self, config: Any, cut: AnySplit) -> dict[str, Any]:
         assert cut.matching is not None, "for several domains"
-        projection: Projection = config.projection(cut.matching.people)
-        return projection.promise()
+        people = cut.matching.people
+        projection: Projection = config.projection(people)
+        return projection.promise() if people else {}
+
+    def check(self, terms: Terms, cut: AnySplit) -> None:
+        """Also that somebody can say what the release promises, before anything is trained."""
+        super().check(terms, cut)
+        self.released(terms.config, cut)

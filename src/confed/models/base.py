@@ -66,7 +66,7 @@ class Model(JointModel):
         """Users of whom nothing is known: they have nothing to train on."""
 
     def for_scoring(self, users: Tensor) -> Tensor:
-        """(users, …) of a model's own making; strangers have what the others have on average."""
+        """(users, d) of a model's own making; strangers have what the others have on average."""
         if not len(self.strangers) or len(self.strangers) == len(users):
             return users
         known = torch.ones(len(users), dtype=torch.bool).index_fill_(0, self.strangers, False)

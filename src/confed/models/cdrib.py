@@ -2,10 +2,10 @@
 
 In each domain, with means over a user's items and over an item's users in place of S and Sᵀ:
 
-    h_0 = table;   h_l = ReLU(A_l [S (φ(Sᵀ(h_{l−1} V_l)) W_l) ; h_{l−1}] + a_l)        users; items likewise, φ is leaky
+    h_0 = table;   h_l = ReLU(A_l [φ(S φ(Sᵀ h_{l−1} V_l) W_l) ; h_{l−1}] + a_l)       users; items likewise, φ is leaky
     the last layer has two heads of that kind, without ReLU: μ, and ρ with σ = exp(0.1 + 0.9 softplus(min(ρ, 0.4)))
     z = μ + σ ⊙ ε in training, μ in scoring;   x = [h_1 ; … ; z];   s_ui = x_u · x_i
-    L = Σ_domains BCE + β KL_users + KL_items,  and with v another person, D a network of both vectors
+    L = Σ_domains BCE⁺ + BCE⁻ + β KL_users + KL_items,  and with v another person, D a network of both vectors
       + mean_u [0.3 − σ(D(x_u, y_u)) + σ(D(x_u, y_v))]₊ + [0.3 − σ(D(x_u, y_u)) + σ(D(x_v, y_u))]₊
 
 The bottleneck: who has something to train on in both domains enters either domain's BCE, of a positive and a sampled
@@ -18,8 +18,8 @@ trained, with the other domain's vector where they have one; who is cold in a do
 CDRIB is made for: it says nothing of users who are known to the domain, and `known_by = both` scores these with the
 mean of both vectors.
 
-Deviations from the published code: no decay of the learning rate; the last layer's first half is the same for both
-heads; one round is reported for both domains, there the best of each.
+Deviations from the published code: no decay of the learning rate; v is one of those known to both domains, there any
+user of the other; one round is reported for both domains, there the best of each.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from confed.data.domain_split import DomainSplit
-from confed.initial import Layers, glorot, linear_layer, normal
+from confed.initial import Layers, glorot, linear_layer, normal, zeros
 from confed.models.base import PointwiseConfig
-from confed.models.binary_rows import dropout_factors
 from confed.models.graph import Passage, averages, passed
 from confed.models.two_domains import Rows, TwoDomainModel, in_steps
-from confed.ragged import Ragged
 from confed.random import keyed, standard_normal
 from confed.scoring import Scorer, dot_scorer
 
@@ -52,6 +50,8 @@ class CDRIBConfig(PointwiseConfig):
     """Width of tables and layers; a vector has all layers beside each other."""
     layers: int = Field(default=3, ge=1, le=10)
     """Of the encoders, the last of them with noise."""
+    init_deviation: float = Field(default=1.0, gt=0)
+    """Standard deviation of the initial vectors; torch's own is 1."""
     batch_size: int = Field(default=1024, ge=1)
     """Positives per step, of both domains together; every step passes over both graphs."""
     train_negatives: int = Field(default=1, ge=1)
@@ -79,7 +79,7 @@ class CDRIBModel(TwoDomainModel):
     def _means(self, name: str) -> dict[str, Passage]:
         data = self.data[name]
         rows = data.positives.unique()
-        columns = Ragged.group(rows.values, rows.row_of, data.items)
+        columns = rows.transposed(data.items)
         return {
             "users": averages(rows, data.items, self.dtype),
             "items": averages(columns, data.users, self.dtype),
@@ -93,9 +93,9 @@ class CDRIBModel(TwoDomainModel):
                 layers[f"{name}.{side}"] = (count, dim), normal(self.config.init_deviation)
                 for layer in range(self.config.layers):
                     at = f"{name}.{side}.{layer}"
-                    layers[f"{at}.out"] = (dim, dim), glorot
+                    layers |= _pass(f"{at}.out", dim)
                     for head in ("", "_raw") if layer == last else ("",):
-                        layers[f"{at}.back{head}"] = (dim, dim), glorot
+                        layers |= _pass(f"{at}.back{head}", dim)
                         layers |= linear_layer(f"{at}.union{head}", 2 * dim, dim)
         wide = 2 * self.config.layers * dim
         return (
@@ -112,9 +112,13 @@ class CDRIBModel(TwoDomainModel):
         total = 0.0
         for step, share in enumerate(in_steps(rows, self.config.batch_size * (1 + self.config.train_negatives))):
             found, others = self.losses(share, keyed(self.seed, "step", number, step))
-            self.learner.step(others + sum(losses.mean() for losses in found if len(losses)))
+            self.learner.step(others + sum(self._weighted(losses) for losses in found if len(losses)))
             total += sum(float(losses.detach().sum()) for losses in found)
         return total / count
+
+    def _weighted(self, losses: Tensor) -> Tensor:
+        """The mean of the positives' and that of each of their negatives, added up."""
+        return (1 + self.config.train_negatives) * losses.mean()
 
     def losses(self, rows: dict[str, Rows], draws: torch.Generator | None) -> tuple[list[Tensor], Tensor]:
         """Of each domain the losses of its rows; and the sum of all other terms."""
@@ -146,12 +150,14 @@ class CDRIBModel(TwoDomainModel):
         nodes = {side: self.params[f"{name}.{side}"] for side in SIDES}
         seen: dict[str, list[Tensor]] = {side: [] for side in SIDES}
         for layer in range(self.config.layers - 1):
-            nodes = {side: self._kept(of, draws) for side, of in nodes.items()}
+            nodes = {side: self.kept(of, self.config.dropout, draws) for side, of in nodes.items()}
             nodes = {side: torch.relu(self._heads(name, side, layer, of)[0]) for side, of in nodes.items()}
             for side, of in nodes.items():
                 seen[side].append(of)
         for side, weight in zip(SIDES, (self.config.bottleneck, 1.0), strict=True):
-            mean, raw = self._heads(name, side, self.config.layers - 1, self._kept(nodes[side], draws))
+            mean, raw = self._heads(
+                name, side, self.config.layers - 1, self.kept(nodes[side], self.config.dropout, draws)
+            )
             spread = deviation(raw)
             drawn = mean if draws is None else mean + spread * standard_normal(mean, draws)
             found[side] = torch.cat([*seen[side], drawn], dim=1)
@@ -161,13 +167,16 @@ class CDRIBModel(TwoDomainModel):
     def _heads(self, name: str, side: str, layer: int, nodes: Tensor) -> list[Tensor]:
         """What a layer makes of the nodes of one side, before its ReLU: over their neighbours and back."""
         at, other = f"{name}.{side}.{layer}", SIDES[1 - SIDES.index(side)]
-        there = passed(nodes @ self.params[f"{at}.out"], self.means[name][other])
-        there = functional.leaky_relu(there, 0.1)
+        there = self._passed(f"{at}.out", nodes, self.means[name][other])
         found = []
         for head in ("", "_raw") if layer == self.config.layers - 1 else ("",):
-            back = passed(there @ self.params[f"{at}.back{head}"], self.means[name][side])
+            back = self._passed(f"{at}.back{head}", there, self.means[name][side])
             found.append(self.linear(f"{at}.union{head}", torch.cat([back, nodes], dim=1)))
         return found
+
+    def _passed(self, weights: str, nodes: Tensor, passage: Passage) -> Tensor:
+        smoothed = passed(nodes @ self.params[weights], passage) + self.params[f"{weights}_bias"]
+        return functional.leaky_relu(smoothed, 0.1)
 
     def contrast(self, first: Tensor, second: Tensor, draws: torch.Generator | None) -> Tensor:
         """Whether a person's two vectors can be told from those of two people; over some of the people."""
@@ -187,11 +196,6 @@ class CDRIBModel(TwoDomainModel):
             hidden = torch.relu(self.linear(layer, hidden))
         return self.linear("judge.2", hidden)[:, 0]
 
-    def _kept(self, values: Tensor, draws: torch.Generator | None) -> Tensor:
-        if draws is None:
-            return values
-        return values * dropout_factors(values.shape, self.config.dropout, draws, values.dtype)
-
     @torch.no_grad()
     def scorer_of(self, domain: str) -> Scorer:
         vectors = {name: self.encode(name)[0] for name in self.names}
@@ -204,6 +208,10 @@ class CDRIBModel(TwoDomainModel):
 
     def values_of(self, domain: str) -> int:
         return self.data[domain].items
+
+
+def _pass(name: str, dim: int) -> Layers:
+    return {name: ((dim, dim), glorot), f"{name}_bias": ((dim,), zeros)}
 
 
 def deviation(raw: Tensor) -> Tensor:

@@ -28,7 +28,6 @@ from torch.nn import functional
 from confed.data.domain_split import DomainSplit
 from confed.initial import Layers, linear_layer, normal, orthogonal, zeros
 from confed.models.base import PointwiseConfig
-from confed.models.binary_rows import dropout_factors
 from confed.models.two_domains import Rows, TwoDomainModel, shared_out
 from confed.random import keyed
 from confed.scoring import Scorer
@@ -126,15 +125,10 @@ class DOMLModel(TwoDomainModel):
         params = self.params
         user_side, item_side = torch.split(params[f"{name}.first"], self.config.dim, dim=1)
         hidden = functional.linear(users, user_side, params[f"{name}.first_bias"]) + items @ item_side.T
-        hidden = self._kept(torch.relu(hidden), draws)
+        hidden = self.kept(torch.relu(hidden), self.config.dropout, draws)
         hidden = functional.linear(hidden, params[f"{name}.second"], params[f"{name}.second_bias"])
-        hidden = self._kept(torch.relu(hidden), draws)
+        hidden = self.kept(torch.relu(hidden), self.config.dropout, draws)
         return functional.linear(hidden, params[f"{name}.output"], params[f"{name}.output_bias"])[..., 0]
-
-    def _kept(self, hidden: Tensor, draws: torch.Generator | None) -> Tensor:
-        if draws is None:
-            return hidden
-        return hidden * dropout_factors(hidden.shape, self.config.dropout, draws, hidden.dtype)
 
     @torch.no_grad()
     def vectors(self, name: str) -> Tensor:

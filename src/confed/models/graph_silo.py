@@ -18,6 +18,7 @@ lowers it for ever (D-36; `denominator = "paper"`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -91,19 +92,13 @@ class GraphSilo(PreferenceSilo):
         if self.config.score == "distance":
             return metric_loss(users, items, user_of, item_of, whole=whole)
         user, item = users.index_select(0, user_of)[:, None], functional.embedding(item_of, items)
-        scores = self._adjusted(self._compared(user, item), listed[item_of])
+        scores = _adjusted(self._compared(user, item), listed[item_of], self.params)
         return (torch.logsumexp(scores if whole else scores[:, 1:], dim=1) - scores[:, 0]).mean()
 
     def _compared(self, users: Tensor, items: Tensor) -> Tensor:
         if self.config.score == "dot":
             return (users * items).sum(dim=-1)
         return -(users - items).square().sum(dim=-1)
-
-    def _adjusted(self, scores: Tensor, items: Tensor) -> Tensor:
-        """Scores of items (by their numbers) with what is learned beside the points."""
-        if self.config.score == "biased":
-            return scores + self.params["bias"][items]
-        return scores * self.params["scale"].exp() if "scale" in self.params else scores
 
     def encode(self, nodes: Tensor | None = None) -> Tensor:
         """Points of the distinct `nodes` asked for, or of all."""
@@ -125,13 +120,16 @@ class GraphSilo(PreferenceSilo):
         return self.encode()[: self.data.users]
 
     def item_scorer(self, users: Tensor) -> Scorer:
-        items, numbers = self.encode()[self.data.users :].detach(), torch.arange(self.data.items)
+        items, everything = self.encode()[self.data.users :].detach(), torch.arange(self.data.items)
+        # As they stand now: what is scored later must not see steps that are taken in between.
+        beside: dict[str, Tensor] = {
+            name: self.params[name].detach().clone() for name in ("bias", "scale") if name in self.params
+        }
 
-        @torch.no_grad()
         def score(clients: Tensor) -> Tensor:
             rows = users.index_select(0, clients)
             found = rows @ items.T if self.config.score == "dot" else -squared_distances(rows, items)
-            return self._adjusted(found, numbers)
+            return _adjusted(found, everything, beside)
 
         return score
 
@@ -154,6 +152,13 @@ def _start(config: Any, data: TrainingData, shared: Shared, seed: int) -> dict[s
             of = shared.seed if config.common_start else seed
             params[f"{stack}_{layer}"] = initial(of, f"{stack}_{layer}", (config.dim, config.dim), glorot)
     return params | _beside(config.score, data.items)
+
+
+def _adjusted(scores: Tensor, items: Tensor, params: Mapping[str, Tensor]) -> Tensor:
+    """Scores of items, which are numbered, with what is learned beside the points."""
+    if "bias" in params:
+        return scores + params["bias"].index_select(0, items.flatten()).view(items.shape)
+    return scores * params["scale"].exp() if "scale" in params else scores
 
 
 def _beside(score: str, items: int) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,3 +49,9 @@ def cyclic(rows: Ragged, which: Ints, begin: Ints, length: int) -> History:
     items = np.zeros(there.shape, dtype=np.int64)
     items[there] = rows.values[(rows.offsets[which][:, None] + place)[there]]
     return History(torch.from_numpy(items), torch.from_numpy(there))
+
+
+def paired(columns: Sequence[Tensor]) -> tuple[History, History]:
+    """Two histories from their columns."""
+    own, there, others, elsewhere = columns
+    return History(own, there), History(others, elsewhere)

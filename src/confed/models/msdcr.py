@@ -6,7 +6,7 @@ residual and layer norm; weights by domain). Then, with a vector u of the person
     g_h = σ(W_a [H_h ; u]) ⊙ (W'_a [H_h ; u]),   aspect a = Σ_h softmax_h(v_a · g_h) g_h       7 common, 7 specific ones
     gate = σ(G [C_A − C_B ; C_A ⊙ C_B]),   E_A = tanh(F [gate ⊙ C_A ; C_A])                 C: specific ones of A and B
     s(u, i in A) = MLP [E_A ; common_A ; e_i],   ReLU, widths 256 and 128
-    L = Σ_domains mean softplus(s_uj − s_ui) + BCE(T(specific), domain) + BCE(T'(reversed(common)), domain)
+    L = Σ_domains mean softplus(s_uj − s_ui) + ω (BCE(T(specific), domain) + BCE(T'(reversed(common)), domain))
 
 over triples of a user, a positive i and a sampled negative j. Two networks tell the domains apart: T is helped by the
 specific aspects, and T', behind a layer that turns gradients round, is misled by the common ones.
@@ -17,13 +17,12 @@ missing ones: a cold user is scored with these. Users with a single item meet th
 
 Deviations from the published code: items have no features but themselves (D-34); its classifiers' losses are added with
 both signs before a step and cancel, here gradients are turned round; aspects are not mixed across users; the MLP has
-ReLUs, and BPR acts on its output as it is. Not told: what the weighted sum is of (here g), how long histories are (12),
-and which items they have (drawn).
+ReLUs, and BPR acts on its output as it is; aspects have no biases, and there is no dropout; attention's values are as
+wide as items. Its BPR is a sum over a batch of 256 beside the mean of the judges, hence ω = 1/256 beside our mean. Not
+told: how long histories are (12), and which items they have (drawn).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +34,8 @@ from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
 from confed.data.negatives import draw_negatives
 from confed.initial import Layers, glorot, linear_layer, normal, ones, zeros
-from confed.models.histories import History, cyclic, places, shuffled
+from confed.models.histories import History, cyclic, paired, places, shuffled
+from confed.models.reversal import reversed_gradient
 from confed.models.two_domains import Rows, TwoDomainModel, in_steps, persons
 from confed.ragged import Ints, Ragged
 from confed.random import Stream
@@ -58,6 +58,8 @@ class MSDCRConfig(MethodConfig):
     """L2 pull of all parameters towards 0, added to the gradient."""
     batch_size: int = Field(default=256, ge=1)
     """Triples per step, of both domains together."""
+    judging: float = Field(default=1 / 256, ge=0)
+    """ω, the weight of telling the domains apart."""
     history: int = Field(default=12, ge=1)
     """Items of a history, at most."""
     init_deviation: float = Field(default=0.1, gt=0)
@@ -65,7 +67,7 @@ class MSDCRConfig(MethodConfig):
 
 
 class MSDCRModel(TwoDomainModel):
-    """Items and attention by domain; people, aspects, the enhancement, the MLP and both judges for all."""
+    """Items, attention, the enhancement and the MLP by domain; people, aspects and both judges for all."""
 
     def __init__(self, config: MSDCRConfig, cut: DomainSplit, seed: int, dtype: str) -> None:
         super().__init__("msdcr", cut, seed, dtype)
@@ -91,24 +93,25 @@ class MSDCRModel(TwoDomainModel):
         for part in ("sigmoid", "linear"):
             layers[f"{part}.item"] = (2 * ASPECTS, dim, dim), normal(dim**-0.5)
             layers[f"{part}.person"] = (2 * ASPECTS, dim, dim), normal(dim**-0.5)
-        layers |= {"gate": ((2 * dim, dim), glorot), "enhance": ((2 * dim, dim), glorot)}
         for judge in ("common", "specific"):
-            layers |= linear_layer(f"{judge}.judge", dim, _JUDGE) | linear_layer(f"{judge}.verdict", _JUDGE, 1)
+            layers |= linear_layer(f"{judge}.judge", ASPECTS * dim, _JUDGE)
+            layers |= linear_layer(f"{judge}.verdict", _JUDGE, 1)
         for name in self.names:
+            layers |= linear_layer(f"{name}.gate", 2 * dim, dim) | linear_layer(f"{name}.enhance", 2 * dim, dim)
             layers |= linear_layer(f"{name}.wide", (2 * ASPECTS + 1) * dim, _WIDE)
             layers |= linear_layer(f"{name}.narrow", _WIDE, _NARROW) | linear_layer(f"{name}.score", _NARROW, 1)
         return layers
 
     def train(self, number: int) -> float:
         """The mean BPR loss of all triples, each before the step it takes part in; the judges' is not in it."""
-        rows = {name: self._triples(name, number) for name in self.names}
+        items = self.shuffled(number)
+        rows = {name: self.triples(name, number, items) for name in self.names}
         total = sum(map(self._step, in_steps(rows, self.config.batch_size)))
         return total / sum(len(users) for users, *_ in rows.values())
 
-    def _triples(self, name: str, number: int) -> Rows:
+    def triples(self, name: str, number: int, items: dict[str, Ragged]) -> Rows:
         """Users, positives, negatives; the items of both histories, and which of them are there."""
         data, other = self.data[name], self.other(name)
-        items = self._shuffled(number)
         users, place = items[name].row_of, places(items[name])
         drawn = draw_negatives(data, np.arange(data.users), 1, Stream.of(self.seed, f"negatives {name}", number))
         own = cyclic(items[name], users, place + 1, self.config.history).without(items[name].values)
@@ -117,7 +120,7 @@ class MSDCRModel(TwoDomainModel):
         found = (*map(torch.from_numpy, (users, items[name].values, drawn[:, 0])), own.items, own.there)
         return tuple(column[order] for column in (*found, others.items, others.there))
 
-    def _shuffled(self, number: int) -> dict[str, Ragged]:
+    def shuffled(self, number: int) -> dict[str, Ragged]:
         """By domain, every user's items in the random order of an epoch; that of 0 is for scoring."""
         return {
             name: shuffled(data.positives, Stream.of(self.seed, f"history {name}", number))
@@ -129,7 +132,7 @@ class MSDCRModel(TwoDomainModel):
         loss, total = self.params["people"].new_zeros(()), 0.0
         for name, (users, positives, negatives, *histories) in rows.items():
             if len(users):
-                rating, judged = self.losses(name, users, positives, negatives, _paired(histories))
+                rating, judged = self.losses(name, users, positives, negatives, paired(histories))
                 loss = loss + rating.mean() + judged
                 total += float(rating.detach().sum())
         self.learner.step(loss)
@@ -140,7 +143,7 @@ class MSDCRModel(TwoDomainModel):
     ) -> tuple[Tensor, Tensor]:
         """BPR of every triple; and the judges' losses."""
         aspects = self.aspects(name, users, histories)
-        seen = self._seen(name, self.profile(aspects, histories))
+        seen = self._seen(name, self.profile(name, aspects, histories))
         better, worse = (self._scored(name, seen, self._items(name, items)) for items in (positives, negatives))
         judged = seen.new_zeros(())
         for of, history, found in zip((name, self.other(name)), histories, aspects, strict=True):
@@ -149,7 +152,7 @@ class MSDCRModel(TwoDomainModel):
                 common, specific = torch.split(found[here], ASPECTS, dim=1)
                 judged = judged + self.judged("common", reversed_gradient(common), of)
                 judged = judged + self.judged("specific", specific, of)
-        return functional.softplus(worse - better), judged
+        return functional.softplus(worse - better), self.config.judging * judged
 
     def aspects(self, name: str, users: Tensor, histories: tuple[History, History]) -> tuple[Tensor, Tensor]:
         """(n, 2 · ASPECTS, d) of the history in the domain, and of that in the other: the common ones, the specific."""
@@ -183,17 +186,17 @@ class MSDCRModel(TwoDomainModel):
         weights = _shares(torch.einsum("nale,ae->nal", gated, self.params["aspect"]), there[:, None], dim=2)
         return torch.einsum("nal,nale->nae", weights, gated)
 
-    def profile(self, aspects: tuple[Tensor, Tensor], histories: tuple[History, History]) -> Tensor:
+    def profile(self, name: str, aspects: tuple[Tensor, Tensor], histories: tuple[History, History]) -> Tensor:
         """(n, 2 · ASPECTS · d): specific aspects, enhanced by the other domain's, and the common ones."""
         (own_common, own), (other_common, other) = (torch.split(found, ASPECTS, dim=1) for found in aspects)
-        gate = torch.sigmoid(torch.cat([own - other, own * other], dim=2) @ self.params["gate"])
-        enhanced = torch.tanh(torch.cat([gate * own, own], dim=2) @ self.params["enhance"])
+        gate = torch.sigmoid(self.linear(f"{name}.gate", torch.cat([own - other, own * other], dim=2)))
+        enhanced = torch.tanh(self.linear(f"{name}.enhance", torch.cat([gate * own, own], dim=2)))
         here = histories[0].there.any(dim=1)[:, None, None]
         return torch.cat([enhanced, torch.where(here, own_common, other_common)], dim=1).flatten(1)
 
     def judged(self, judge: str, aspects: Tensor, name: str) -> Tensor:
-        """The cross-entropy of telling from single aspects which domain they are of."""
-        hidden = torch.relu(self.linear(f"{judge}.judge", aspects))
+        """The cross-entropy of telling from all aspects of a kind which domain they are of."""
+        hidden = functional.leaky_relu(self.linear(f"{judge}.judge", aspects.flatten(1)))
         logits = self.linear(f"{judge}.verdict", hidden)
         return functional.softplus(logits if name == self.names[0] else -logits).mean()
 
@@ -209,7 +212,7 @@ class MSDCRModel(TwoDomainModel):
 
     @torch.no_grad()
     def scorer_of(self, domain: str) -> Scorer:
-        items = self._shuffled(0)
+        items = self.shuffled(0)
         users, length = np.arange(self.data[domain].users), self.config.history
         begin = np.zeros_like(users)
         own = cyclic(items[domain], users, begin, length)
@@ -217,7 +220,7 @@ class MSDCRModel(TwoDomainModel):
         found = []
         for some in torch.split(torch.from_numpy(users), _SCORED_TOGETHER):
             histories = own[some], others[some]
-            found.append(self._seen(domain, self.profile(self.aspects(domain, some, histories), histories)))
+            found.append(self._seen(domain, self.profile(domain, self.aspects(domain, some, histories), histories)))
         seen = torch.cat(found)
 
         @torch.no_grad()
@@ -230,28 +233,7 @@ class MSDCRModel(TwoDomainModel):
         return _WIDE * self.data[domain].items
 
 
-def _paired(columns: list[Tensor]) -> tuple[History, History]:
-    own, there, others, elsewhere = columns
-    return History(own, there), History(others, elsewhere)
-
-
 def _shares(logits: Tensor, there: Tensor, dim: int) -> Tensor:
     """The softmax over what is there; 0 where nothing is."""
     least = torch.finfo(logits.dtype).min
     return torch.softmax(logits.masked_fill(~there, least), dim=dim) * there
-
-
-def reversed_gradient(values: Tensor) -> Tensor:
-    """The same values, whose gradient is turned round (Ganin and Lempitsky 2015)."""
-    found: Tensor = _Reversed.apply(values)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Reversed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        return values.view_as(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        return -gradients[0]

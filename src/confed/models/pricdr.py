@@ -3,10 +3,10 @@
 First each domain gives the other, once, the rows X of the people both have, centred by column, projected to r numbers a
 person and blurred (`privacy.projection`): Y. Then in each domain, with the other one's y_u,
 
-    z_u = Enc(dropout(y_u)),   ŷ_u = Dec(ReLU(z_u))            Enc = Linear–ReLU–Linear, Dec = Linear
-    a_u = Users(t_u),  c_i = Items(t^i)                        likewise, of the user's row and the item's column
+    z_u = Enc(dropout(y_u)),   ŷ_u = Dec(ReLU(z_u))            both Linear–ReLU–Linear
+    a_u = Users(t_u),  c_i = Items(t^i)                        Linear–Linear, of the user's row and the item's column
     s_ui = κ · cos(a_u, c_i)
-    L = Σ_u |ŷ_u − y_u|² + Σ_u Σ_i BCE(s_ui, t_ui) + λ Σ_u |z_u − a_u|
+    L = Σ_u |ŷ_u − y_u|² + Σ_u Σ_i BCE(s_ui, t_ui) + λ √(Σ_u |z_u − a_u|²)
 
 Sums run over the people of a batch: the first over those of whom there is a y_u, the second over those who have a row
 here, the last over those with both. A round is an epoch of either domain, and both are learned apart from each other: a
@@ -33,7 +33,6 @@ from torch.nn import functional
 
 from confed.config import MethodConfig
 from confed.data.domain_split import DomainSplit
-from confed.data.split import TrainingData
 from confed.initial import Layers, linear_layer, ones, uniform
 from confed.models.binary_rows import dropout_factors, reconstruction, summed
 from confed.models.two_domains import TwoDomainModel
@@ -60,7 +59,7 @@ class PriCDRConfig(MethodConfig):
     """κ, what the cosine is multiplied by: 1 as printed, or learned from there."""
     projected: int = Field(default=204, ge=1)
     """r, numbers of a released row: ⌊8 ln(2/ν)/η²⌋ with ν = 0.2 and η = 0.3, as in the published readme."""
-    column_epsilon: float = Field(default=0.25, gt=0)
+    column_epsilon: float = Field(default=0.25, gt=0, le=100)
     """ε₀, the privacy of each of these columns; published: 0.25, 0.5, 1, … 64. What all promise is in the summary."""
 
     def projection(self, people: int) -> Projection:
@@ -75,7 +74,7 @@ class PriCDRModel(TwoDomainModel):
         super().__init__("pricdr", cut, seed, dtype)
         self.config = config
         self.rows = {name: data.positives.unique() for name, data in self.data.items()}
-        self.columns = {name: _transposed(self.rows[name], data) for name, data in self.data.items()}
+        self.columns = {name: self.rows[name].transposed(data.items) for name, data in self.data.items()}
         self.release = {name: self._released(self.other(name)) for name in self.names}
         """By target domain, what it was given."""
         self.place = {name: _places(self.shared[name], data.users) for name, data in self.data.items()}
@@ -95,7 +94,7 @@ class PriCDRModel(TwoDomainModel):
         layers: Layers = {}
         for name, data in self.data.items():
             layers |= linear_layer(f"{name}.encoder", released, dim) | linear_layer(f"{name}.code", dim, dim)
-            layers |= linear_layer(f"{name}.decoder", dim, released)
+            layers |= linear_layer(f"{name}.decoder", dim, dim) | linear_layer(f"{name}.decoded", dim, released)
             layers |= _tower(f"{name}.users", data.items, dim) | _tower(f"{name}.items", data.users, dim)
             if self.config.scale == "learned":
                 layers[f"{name}.scale"] = (1,), ones
@@ -122,14 +121,14 @@ class PriCDRModel(TwoDomainModel):
         told = users[self.place[name].index_select(0, users) >= 0]
         release = self.release[name].index_select(0, self.place[name].index_select(0, told))
         code = self.encode(name, release, dropout)
-        decoded = self.linear(f"{name}.decoder", torch.relu(code))
+        decoded = self.linear(f"{name}.decoded", torch.relu(self.linear(f"{name}.decoder", torch.relu(code))))
         known = users[self.known[name].index_select(0, users)]
         own = self.user_vectors(name, known)
         logits = self.scores(name, own, self.item_vectors(name))
         rating = reconstruction(logits, self.rows[name].take(known.numpy()))
         both, there = _meeting(known, told)
         gaps = code.index_select(0, there) - own.index_select(0, both)
-        others = (decoded - release).square().sum() + self.config.alignment * _lengths(gaps).sum()
+        others = (decoded - release).square().sum() + self.config.alignment * _length(gaps)
         return rating, others
 
     def encode(self, name: str, release: Tensor, dropout: torch.Generator | None = None) -> Tensor:
@@ -153,7 +152,7 @@ class PriCDRModel(TwoDomainModel):
 
     def _climbed(self, tower: str, rows: Ragged) -> Tensor:
         entered = summed(rows, self.params[f"{tower}.input"], 0.0, None) + self.params[f"{tower}.input_bias"]
-        return self.linear(f"{tower}.output", torch.relu(entered))
+        return self.linear(f"{tower}.output", entered)
 
     @torch.no_grad()
     def vectors(self, name: str) -> Tensor:
@@ -178,17 +177,12 @@ class PriCDRModel(TwoDomainModel):
 
 
 def _tower(name: str, inputs: int, dim: int) -> Layers:
-    """Linear–ReLU–Linear of rows of zeros and ones, whose first weight has a row for every place in them."""
+    """Two linear layers of rows of zeros and ones; the first weight has a row for every place in them."""
     first: Layers = {
         f"{name}.input": ((inputs, dim), uniform(inputs**-0.5)),
         f"{name}.input_bias": ((dim,), uniform(inputs**-0.5)),
     }
     return first | linear_layer(f"{name}.output", dim, dim)
-
-
-def _transposed(rows: Ragged, data: TrainingData) -> Ragged:
-    """By item, its users."""
-    return Ragged.group(rows.values, rows.row_of, data.items)
 
 
 def _places(shared: Tensor, users: int) -> Tensor:
@@ -201,6 +195,6 @@ def _meeting(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _lengths(rows: Tensor) -> Tensor:
-    """Of every row; a row of zeros has no slope."""
-    return rows.square().sum(dim=1).clamp_min(torch.finfo(rows.dtype).tiny).sqrt()
+def _length(rows: Tensor) -> Tensor:
+    """Of all rows as one vector; where it is 0 it has no slope."""
+    return rows.square().sum().clamp_min(torch.finfo(rows.dtype).tiny).sqrt()

@@ -15,6 +15,7 @@ from confed.data.domain_split import DomainSplit
 from confed.errors import ConfedError
 from confed.initial import Layers, started
 from confed.models.base import JointModel, labelled_rows
+from confed.models.binary_rows import dropout_factors
 from confed.models.learner import Learned, Learner
 from confed.random import Stream
 
@@ -91,6 +92,10 @@ class TwoDomainModel(Learned, JointModel):
     def linear(self, layer: str, values: Tensor) -> Tensor:
         """A layer with a bias, of `initial.linear_layer`."""
         return functional.linear(values, self.params[layer], self.params[f"{layer}_bias"])
+
+    def kept(self, values: Tensor, dropout: float, draws: torch.Generator | None) -> Tensor:
+        """What dropout leaves; all of it without `draws`."""
+        return values if draws is None else values * dropout_factors(values.shape, dropout, draws, values.dtype)
 
     def labelled(self, name: str, negatives: int, number: int) -> Rows:
         """A domain's rows of epoch `number`: every positive, and so many sampled negatives for each."""

@@ -10,9 +10,9 @@ entry of X, which may be larger or smaller by 1: a column is (ε₀, δ₀)-priv
 and all r of them are (ε, δ)-private with the ε that dp-accounting has for so many mechanisms of that kind. If columns
 of X are centred, a changed entry moves a whole column, but by less than 1 in length: the same holds.
 
-PriCDR projects U √(s² + w²) Vᵀ, which is X with raised singular values. Where X has as many columns as rows that is the
-same distribution. Where it has fewer, nothing is added in the directions that are not in X, so that Y tells them
-exactly, and nothing is promised; here there is noise in all of them.
+PriCDR projects U √(s² + w²) Vᵀ, which is X with raised singular values. Where X has at least as many columns as rows,
+that is the same distribution. Where it has fewer, nothing is added in the directions that are not in X, so that Y tells
+them exactly, and nothing is promised; here there is noise in all of them.
 
 In a simulation G and N are functions of the seed; a deployment has to draw them in secret.
 """
@@ -94,5 +94,5 @@ class Projection:
 def in_words(promise: dict[str, Any]) -> str:
     return (
         f"{promise['columns']} columns with noise of deviation {promise['noise_deviation']:.3g}: for "
-        f"{promise['unit']}, ε = {promise['epsilon']:.3g} at δ = {promise['delta']:.2g}"
+        f"{promise['unit']}, ε = {promise['epsilon']:.3g} at δ = {promise['delta']:.2g}, one in the number of people"
     )

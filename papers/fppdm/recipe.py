@@ -103,9 +103,10 @@ TRIED: dict[str, dict[str, Any]] = {
 }
 """What might help the local model alone, which falls behind LightGCN; it is at its best within three rounds or so."""
 COLD = {name: MAIN[name] for name in ("FPPDM, alone", "FPPDM", "FPPDM++")} | {"popularity": ("popularity", {})}
-
 COLD_ROUNDS = 2
 """With everybody in it, a round of amazon-game-video is seven minutes of one core and more."""
+ANSWERING = BASELINES | {name: MAIN[name] for name in ("LightGCN, alone", "FedGNN", "FPPDM, alone", "FPPDM", "FPPDM++")}
+"""Whoever says something of a user who is new to a domain."""
 LARGER = "amazon-cloth-sport"
 LARGER_ROUNDS = 5
 """A minute and a half each."""
@@ -209,6 +210,11 @@ def cold() -> list[Cell]:
     ]
 
 
+def cold_larger() -> list[Cell]:
+    """CDRIB's cold users, every method that answers, until it stops."""
+    return [_cell(name, *choice, LARGER, protocol="cold") for name, choice in ANSWERING.items()]
+
+
 def larger() -> list[Cell]:
     """What an hour or so gives on the larger pairs; LightGCN goes on until it stops."""
     names = ("FPPDM, alone", "FPPDM", "FPPDM++")
@@ -252,6 +258,7 @@ PARTS = {
     "gentle": gentle,
     "tried": tried,
     "cold": cold,
+    "cold-larger": cold_larger,
     "larger": larger,
 }
 

@@ -13,6 +13,7 @@ from confed.evaluation.significance import Difference, paired
 from papers.cells import load_results, pooled, unpacked
 from papers.fppdm.recipe import (
     ABLATION,
+    ANSWERING,
     BASELINES,
     CLUSTERS,
     COLD,
@@ -47,6 +48,7 @@ HEADS = ("method", "seeds", "rounds")
 CUTOFFS = (5, 10)
 RANKINGS = {"99": "", "999": "neg999_", "all items": "full_"}
 """What a held-out item is ranked against, and how its figures are called."""
+COLD_RANKINGS = {"999": "", "all items": "full_"}
 PAIRS = (
     ("FPPDM", "FPPDM, alone"),
     ("FPPDM++", "FPPDM++, alone"),
@@ -307,10 +309,14 @@ def weights(option: str) -> dict[str, str]:
     return {("FPPDM++" if w == default else f"{option} {w}"): f"{symbol} = {w}" for w in WEIGHTS}
 
 
-def cold(results: Sequence[Result]) -> str:
-    rows = rows_of(results, COLD, "amazon-game-video", "cold", prefixes=("", "full_"))
-    heads = [f"{d}, {kind}" for d in DOMAINS["amazon-game-video"] for kind in ("999", "all items")]
-    return table([*HEADS, *heads], rows)
+def cold(dataset: str, names: Iterable[str], prefix: str) -> Callable[[Sequence[Result]], str]:
+    """Users who are new to a domain, under one ranking, at 5 and at 10."""
+
+    def made(results: Sequence[Result]) -> str:
+        rows = rows_of(results, names, dataset, "cold", prefixes=(prefix,), cutoffs=CUTOFFS)
+        return table([*HEADS, *_at_cutoffs(dataset)], rows)
+
+    return made
 
 
 def larger(results: Sequence[Result]) -> str:
@@ -319,11 +325,11 @@ def larger(results: Sequence[Result]) -> str:
     for dataset, name in dict.fromkeys((cell.dataset, cell.variant) for cell in larger_cells()):
         found = select(results, name, dataset)
         for domain in DOMAINS[dataset] if found else ():
-            figures = [pair(found, of(domain), prefix) for prefix in ("", "neg999_", "full_")]
+            figures = [pair(found, of(domain), prefix, at) for prefix in RANKINGS.values() for at in CUTOFFS]
             costs = [f"{max(result[cost] for result in found):.0f}" for cost in ("seconds_per_round", "peak_rss_mb")]
             rows.append([dataset, name, str(len(found)), _rounds(found, found[0]["view"]), domain, *figures, *costs])
-    heads = ("domain", "99", "999", "all items", "seconds per round", "MB")
-    return table(["data", *HEADS, *heads], rows)
+    rankings = [f"{ranking}, at {at}" for ranking in RANKINGS for at in CUTOFFS]
+    return table(["data", *HEADS, "domain", *rankings, "seconds per round", "MB"], rows)
 
 
 TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
@@ -346,7 +352,11 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "fppdm/alignment": sweep(weights("alignment")),
     "fppdm/clustering": sweep(weights("clustering")),
     "fppdm/tried": tried,
-    "fppdm/cold": cold,
+    **{
+        f"fppdm/cold, {dataset}, {ranking}": cold(dataset, names, COLD_RANKINGS[ranking])
+        for dataset, names in {"amazon-game-video": COLD, LARGER: ANSWERING}.items()
+        for ranking in COLD_RANKINGS
+    },
     "fppdm/larger": larger,
 }
 
